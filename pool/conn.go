@@ -1,0 +1,60 @@
+package pool
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// Leaser lends connections one holder at a time. Pool is the usual one; spilling from one pool to a second is
+// a ten-line Leaser on top (see the example). The engine keeps a lease until Put or Remove and calls exactly
+// one of them, once.
+type Leaser interface {
+	// Lease returns a connection that has answered one round trip on its handshake, dialing when none is idle.
+	// It blocks at most until ctx ends or the dial timeout passes. Errors: *DialError; ErrClosed; ErrFull. An
+	// error for which Permanent reports true will not heal by dialing again (wrong password, bad certificate).
+	Lease(ctx context.Context) (*Conn, error)
+	// Put takes back a connection that ended cleanly: at a frame boundary, nothing unanswered.
+	Put(c *Conn)
+	// Remove takes back a connection that must carry no further command and closes it. why is kept for Stats
+	// and, unless the peer closed the connection itself, makes the next dial fence the old session (Dial.Fence).
+	Remove(c *Conn, why error)
+}
+
+// Conn is a connection on loan. The embedded net.Conn is the stream to read and write (TLS when the pool
+// speaks TLS); Abort closes the raw socket below it.
+type Conn struct {
+	net.Conn
+	raw     net.Conn
+	Session any    // what the binding's handshake learned (for redis: the client id); opaque here
+	Unread  []byte // bytes read past the last handshake reply; the holder parses them first
+	created time.Time
+	handoff atomic.Bool
+	exact   bool
+}
+
+// NewConn wraps stream, whose raw socket is raw (the same value when there is no TLS), as a Conn born at
+// created. For Leasers other than Pool, and tests.
+func NewConn(stream, raw net.Conn, created time.Time) *Conn {
+	return &Conn{Conn: stream, raw: raw, created: created, exact: stream == raw && exactWrite(raw)}
+}
+
+// ExactWrite says whether the count returned by a failed Write is exactly what the kernel accepted. True for
+// *net.TCPConn and *net.UnixConn on unix, and for a connection with an ExactWrite() bool method that says so;
+// false for TLS, where a written record may be lost as a whole.
+func (c *Conn) ExactWrite() bool { return c.exact }
+
+// Abort closes the raw socket at once, without a TLS alert or lingering on unsent data. Safe from any
+// goroutine, any number of times; it makes blocked reads and writes return.
+func (c *Conn) Abort() error { return c.raw.Close() }
+
+// Created is the time of the dial, for age limits.
+func (c *Conn) Created() time.Time { return c.created }
+
+// MarkHandoff asks the holder to end its session cleanly and Put the connection soon, so that the OnPut hook
+// can move it. Safe from any goroutine.
+func (c *Conn) MarkHandoff() { c.handoff.Store(true) }
+
+// ShouldHandoff reports a MarkHandoff that no OnPut has served yet.
+func (c *Conn) ShouldHandoff() bool { return c.handoff.Load() }
