@@ -1,0 +1,132 @@
+package carry
+
+// A block holds encoded bytes and their records by value. It never grows, so a submitter appending behind the
+// cursor never moves what the writer or the reader look at.
+const (
+	blockBytes   = 64 << 10
+	blockRecords = 512
+	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
+	BigRequest = 16 << 10
+	maxFree    = 8 // recycled blocks kept
+)
+
+type block[T any] struct {
+	buf        []byte
+	recs       []Record[T] // its whole capacity; n are in use
+	n          int
+	dead       int  // records at or behind the cursor that are not to be sent
+	quiet      int  // records without reply
+	passed     bool // the cursor has left it: all published
+	big        bool // one record, foreign buffer
+	prev, next *block[T]
+}
+
+func (b *block[T]) room(size int) bool {
+	return !b.big && b.n < len(b.recs) && len(b.buf)+size <= cap(b.buf)
+}
+
+func (b *block[T]) bytes(r *Record[T]) []byte { return b.buf[r.off : r.off+r.size] }
+
+// find returns the index of the record with that sequence number. Sequence numbers rise within a block.
+func (b *block[T]) find(seq uint64) int {
+	lo, hi := 0, b.n
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if b.recs[mid].seq < seq {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == b.n || b.recs[lo].seq != seq {
+		panic("carry: invariant: a pending ticket points at a block without its record")
+	}
+	return lo
+}
+
+// compact drops the dead records from index from on, moving bytes and records down. Only for what is not
+// published. It returns how many records and bytes it dropped.
+func (b *block[T]) compact(from int) (cmds, bytes int) {
+	at := len(b.buf)
+	if from < b.n {
+		at = int(b.recs[from].off)
+	}
+	to := from
+	for i := from; i < b.n; i++ {
+		r := &b.recs[i]
+		if !r.live() {
+			cmds++
+			bytes += int(r.size)
+			if r.Frames == 0 {
+				b.quiet--
+			}
+			continue
+		}
+		if to != i {
+			copy(b.buf[at:], b.bytes(r))
+			b.recs[to] = *r
+			b.recs[to].off = uint32(at)
+		}
+		at += int(r.size)
+		to++
+	}
+	clear(b.recs[to:b.n])
+	b.n, b.buf, b.dead = to, b.buf[:at], 0
+	return cmds, bytes
+}
+
+func (b *block[T]) reset() {
+	clear(b.recs[:b.n])
+	b.buf, b.n, b.dead, b.quiet, b.passed = b.buf[:0], 0, 0, 0, false
+}
+
+// take returns a block with room for size bytes, recycled if possible.
+func (l *Log[T]) take(size int) *block[T] {
+	if b := l.free; b != nil && size <= blockBytes {
+		l.free, b.next = b.next, nil
+		l.nfree--
+		return b
+	}
+	return &block[T]{buf: make([]byte, 0, max(size, blockBytes)), recs: make([]Record[T], blockRecords)}
+}
+
+// give recycles a block that nothing points at.
+func (l *Log[T]) give(b *block[T]) {
+	b.prev, b.next = nil, nil
+	if b.big || cap(b.buf) > blockBytes || l.nfree >= maxFree {
+		return // to the garbage collector
+	}
+	b.reset()
+	b.next, l.free = l.free, b
+	l.nfree++
+}
+
+// insert links b behind after; nil puts it first.
+func (l *Log[T]) insert(b, after *block[T]) {
+	if after == nil {
+		b.prev, b.next = nil, l.head
+		l.head = b
+	} else {
+		b.prev, b.next = after, after.next
+		after.next = b
+	}
+	if b.next != nil {
+		b.next.prev = b
+	} else {
+		l.tail = b
+	}
+}
+
+// unlink takes b out of the chain without touching the cursors.
+func (l *Log[T]) unlink(b *block[T]) {
+	if b.prev != nil {
+		b.prev.next = b.next
+	} else {
+		l.head = b.next
+	}
+	if b.next != nil {
+		b.next.prev = b.prev
+	} else {
+		l.tail = b.prev
+	}
+}

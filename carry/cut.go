@@ -1,0 +1,165 @@
+package carry
+
+// Death describes how a session ended, for Cut. The reader and the writer have been joined.
+type Death[T any] struct {
+	Now     int64
+	Last    Span[T] // the last claim
+	Written int     // bytes of it that the kernel accepted; when the connection cannot tell exactly, all or none
+	Strict  bool    // everything published after a failed record fails as well
+	Alone   bool    // this session sent one record alone
+}
+
+// Cut decides every record in [acked, published) after the connection died, oldest first, and sets published back
+// to acked: what is kept is rewritten in place on the next connection, before anything unsent. A record left when
+// its last byte was accepted by the kernel in this session; then its sends and its maybe bit say so. The first row
+// that fits decides:
+//
+//	settled already                     nothing
+//	abandoned                           dropped; if it may have run and is in a Stream, the Stream breaks
+//	not left                            kept, uncharged
+//	no reply expected                   settled: it was sent
+//	NoRetry and may have run            fails
+//	settle-by time passed               fails
+//	sends > budget                      fails
+//	else                                kept
+//
+// A failure in a Stream breaks it: its later records, queued ones too, fail by the fate of their own maybe. f is
+// called under the lock for each record that ended and must only collect. Cut returns how many were kept that
+// had left, that is how many sends are repeated, and whether any record had left.
+func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
+	l.reading = false
+	l.leadCmds.Store(0)
+	l.leadBytes.Store(0)
+	limit := 0 // offset in the last claim's block up to which bytes were accepted
+	if d.Last.blk != nil && d.Last.Commands > 0 {
+		limit = int(d.Last.blk.recs[d.Last.first].off) + d.Written
+	}
+	strict, broke := false, false
+	l.each(func(b *block[T], r *Record[T], published bool) bool {
+		if !published {
+			return false
+		}
+		gone := b != d.Last.blk || int(r.off+r.size) <= limit
+		switch state := r.state(); {
+		case r.ticket != nil && r.ticket.seq != r.seq, state == settled:
+			return true
+		case state == abandoned:
+			if (gone || r.maybe) && r.Frames != 0 {
+				broke = r.broke() || broke
+			}
+			return true
+		case gone && r.Frames == 0:
+			if r.claim() {
+				f(r.end(WhySent, false))
+			}
+			return true
+		}
+		if gone {
+			r.sends++
+			r.maybe = true
+			left = true
+		}
+		why, fail := r.judge(d, gone)
+		switch {
+		case r.orphaned():
+			why, fail = WhyBroken, true
+		case !fail && strict:
+			why, fail = WhyStrict, true
+		}
+		if !fail {
+			if gone {
+				repeats++
+			}
+			return true
+		}
+		if r.claim() {
+			broke = r.broke() || broke
+			strict = d.Strict
+			f(r.end(why, false))
+		}
+		return true
+	})
+	l.rewind()
+	l.settleHolds(f)
+	if broke {
+		l.Settle(func(*Record[T]) bool { return false }, WhyBroken, f)
+	}
+	return repeats, left
+}
+
+// judge is rows 3 to 7 of the table in Cut, for a record that waits for an answer.
+func (r *Record[T]) judge(d Death[T], gone bool) (why Why, fail bool) {
+	switch {
+	case !gone:
+		return 0, false
+	case r.Class == NoRetry:
+		return WhyNoRetry, true
+	case r.SettleBy != 0 && r.SettleBy <= d.Now:
+		return WhyExpired, true
+	case r.Spent() && d.Alone:
+		return WhyPoisoned, true
+	case r.Spent():
+		return WhyBudget, true
+	}
+	return 0, false
+}
+
+// rewind sets published back to acked and counts the dead on the way.
+func (l *Log[T]) rewind() {
+	l.busy = nil
+	l.inFlight, l.flying = 0, 0
+	if l.at == nil {
+		return
+	}
+	for b := l.at; ; b = b.next {
+		b.passed = false
+		if b == l.cur {
+			break
+		}
+	}
+	from := l.ack
+	for b := l.at; b != nil; b = b.next {
+		b.dead = 0
+		for i := from; i < b.n; i++ {
+			if !b.recs[i].live() {
+				b.dead++
+			}
+		}
+		from = 0
+		if b == l.cur {
+			break
+		}
+	}
+	l.cur, l.pub = l.at, l.ack
+	l.release()
+	l.sweepDead()
+}
+
+// settleHolds decides the held streams after a cut. When a record behind the refused ones may have run, the
+// refusal is the answer and the stream breaks. When none did, all go again in order.
+func (l *Log[T]) settleHolds(f func(End[T])) {
+	for i := len(l.holding) - 1; i >= 0; i-- {
+		s := l.holding[i]
+		if s.due || len(s.refused) == 0 {
+			continue
+		}
+		ran := false
+		l.each(func(_ *block[T], r *Record[T], _ bool) bool {
+			if r.Stream == s && r.maybe && r.live() && r.seq > s.refused[0].Rec.seq {
+				ran = true
+			}
+			return !ran
+		})
+		if ran || s.broken {
+			l.breakHeld(s, f)
+			continue
+		}
+		// What was in flight behind comes before what was held back already.
+		queued := s.queued
+		s.queued = nil
+		l.extractQueued(s)
+		s.queued = append(s.queued, queued...)
+		s.flying = 1
+		l.landed(s, 0)
+	}
+}

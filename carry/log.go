@@ -1,0 +1,294 @@
+// Package carry decides whether something may be sent again. It is the log of what one connection still owes,
+// and the rules for its records when the connection dies. It is pure: no I/O, no clock, no goroutine; "now" is
+// an argument. It knows nothing of commands, replies or connections. The engine guards it: every method that
+// does not say otherwise is called with the log locked, and the lock is never held over I/O or foreign code.
+//
+// The log is one ordered chain of blocks with three positions in it:
+//
+//	acked <= published <= end
+//
+// What lies before acked is answered. [acked, published) is on the wire in the running session, or was claimed
+// for it. [published, end) waits. acked is moved by the reader (Begin, End), published by the engine goroutine
+// (Claim, and back to acked by Cut), end by submitters (Append). Replay is nothing but published set back:
+// bytes are encoded once and rewritten in place.
+package carry
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Log holds the records of one engine. T is what the engine settles. The zero Log is ready to use.
+type Log[T any] struct {
+	sync.Mutex // the engine's one mutex; it lives here so that a Ticket can find it
+
+	head *block[T] // first block not recycled
+	at   *block[T] // block of the first record not acked
+	ack  int       // its index there
+	cur  *block[T] // block of the first record not published
+	pub  int       // its index there
+	tail *block[T]
+	busy *block[T] // block the writer is writing from; not recycled meanwhile
+
+	seq      uint64
+	cmds     int // records from acked to end, ghosts and tombstones included, and those away in waiting
+	bytes    int
+	inFlight int // of them, in [acked, published) and with a reply to come
+	flying   int // their bytes, those without reply included
+
+	leadCmds, leadBytes atomic.Int64 // acked by the reader in the chunk at hand, not yet told by End
+
+	waiting []Away[T]    // records away: a heap by due time
+	holding []*Stream[T] // streams that wait for their in-flight answers
+	reading bool         // between Begin and End
+
+	free  *block[T]
+	nfree int
+}
+
+// Held is what counts against the limits: commands and bytes accepted and not yet done with.
+func (l *Log[T]) Held() (cmds, bytes int) {
+	return l.cmds - int(l.leadCmds.Load()), l.bytes - int(l.leadBytes.Load())
+}
+
+// InFlight is what the window bounds: published commands that expect a reply, and the bytes published.
+func (l *Log[T]) InFlight() (cmds, bytes int) { return l.inFlight, l.flying }
+
+// Waiting counts the records that are away until their backoff has passed.
+func (l *Log[T]) Waiting() int {
+	n := 0
+	for i := range l.waiting {
+		if l.waiting[i].stream == nil {
+			n++
+		}
+	}
+	for _, s := range l.holding {
+		n += s.waiting()
+	}
+	return n
+}
+
+// Empty says that nothing is owed: no record in the chain and none waiting.
+func (l *Log[T]) Empty() bool { return l.cmds == 0 }
+
+// Append puts r at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
+// the log keeps it and kept is true. The caller has made sure of the limits.
+func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
+	r.size = uint32(len(enc))
+	l.cmds++
+	l.bytes += len(enc)
+	l.name(&r, settled)
+	if s := r.Stream; s != nil {
+		r.gen = s.gen
+		if s.held {
+			if w, ok := l.depart(&r, pending, append([]byte(nil), enc...)); ok {
+				l.cmds--
+				l.bytes -= len(enc)
+				s.queued = append(s.queued, w)
+			}
+			return false
+		}
+	}
+	if len(enc) >= BigRequest {
+		b := &block[T]{buf: enc, recs: make([]Record[T], 1), big: true}
+		l.insert(b, l.tail)
+		l.place(b, &r, 0)
+		l.aim()
+		return true
+	}
+	b := l.tail
+	if b == nil || !b.room(len(enc)) {
+		b = l.take(len(enc))
+		l.insert(b, l.tail)
+	}
+	off := len(b.buf)
+	b.buf = append(b.buf, enc...)
+	l.place(b, &r, off)
+	l.aim()
+	return false
+}
+
+// name gives r its next sequence number and makes it pending in this log, coming from the state from. False: the
+// caller left meanwhile.
+func (l *Log[T]) name(r *Record[T], from uint32) bool {
+	l.seq++
+	r.seq = l.seq
+	t := r.ticket
+	if t == nil {
+		r.own = pending
+		return true
+	}
+	t.seq, t.blk = r.seq, nil
+	t.home.Store(l)
+	if from == settled {
+		atomic.StoreUint32(&t.word, pending)
+		return true
+	}
+	return atomic.CompareAndSwapUint32(&t.word, from, pending)
+}
+
+// place writes r into the next slot of b.
+func (l *Log[T]) place(b *block[T], r *Record[T], off int) {
+	r.off = uint32(off)
+	if r.ticket != nil {
+		r.ticket.blk = b
+	}
+	if r.Frames == 0 {
+		b.quiet++
+	}
+	b.recs[b.n] = *r
+	b.n++
+}
+
+// aim gives the positions a block after the chain was empty.
+func (l *Log[T]) aim() {
+	if l.cur == nil {
+		l.at, l.cur = l.head, l.head
+	}
+}
+
+// Span is a published range of one block, to be written.
+type Span[T any] struct {
+	Bytes    []byte // contiguous; stays valid until the next Claim or Cut
+	Commands int
+	blk      *block[T]
+	first    int
+	quiet    bool
+}
+
+// Claim publishes the next range: at most maxCmds commands that expect a reply and maxBytes bytes, at a record
+// boundary, all of it in one block; a single record larger than maxBytes is claimed when nothing is in flight.
+// alone claims up to and including the first record that expects a reply. It frees what it finds dead; nothing
+// to claim returns false. The previous Span is done with.
+func (l *Log[T]) Claim(maxCmds, maxBytes int, alone bool) (s Span[T], ok bool) {
+	l.Written()
+	if !l.seek() {
+		return s, false
+	}
+	b, from := l.cur, l.pub
+	start := int(b.recs[from].off)
+	to, slots := l.extent(b, from, maxCmds, maxBytes, alone)
+	if to == from {
+		return s, false
+	}
+	end := len(b.buf)
+	if to < b.n {
+		end = int(b.recs[to].off)
+	}
+	l.pub = to
+	l.inFlight += slots
+	l.flying += end - start
+	l.busy = b
+	return Span[T]{Bytes: b.buf[start:end:end], Commands: to - from, blk: b, first: from, quiet: b.quiet > 0}, true
+}
+
+// extent finds how far a claim from index from may go, and how many replies that makes.
+func (l *Log[T]) extent(b *block[T], from, maxCmds, maxBytes int, alone bool) (to, slots int) {
+	start := int(b.recs[from].off)
+	if b.quiet == 0 && !alone && b.n-from <= maxCmds && len(b.buf)-start <= maxBytes {
+		return b.n, b.n - from
+	}
+	for to = from; to < b.n; to++ {
+		r := &b.recs[to]
+		if int(r.off)-start+int(r.size) > maxBytes && !(to == from && l.inFlight == 0) {
+			break
+		}
+		if r.Frames == 0 {
+			continue
+		}
+		if slots == maxCmds {
+			break
+		}
+		slots++
+		if alone {
+			to++
+			break
+		}
+	}
+	return to, slots
+}
+
+// seek moves the cursor to the first live record that waits, dropping dead ones. False: none.
+func (l *Log[T]) seek() bool {
+	for l.cur != nil {
+		b := l.cur
+		if b.dead > 0 {
+			l.drop(b, l.pub)
+		}
+		if l.pub < b.n {
+			return true
+		}
+		if b.next == nil {
+			return false
+		}
+		b.passed = true
+		l.cur, l.pub = b.next, 0
+		l.release()
+	}
+	return false
+}
+
+// drop compacts what is dead in b from index from on and gives the room back.
+func (l *Log[T]) drop(b *block[T], from int) {
+	cmds, bytes := b.compact(from)
+	l.cmds -= cmds
+	l.bytes -= bytes
+}
+
+// Written says that the writer is done with its span: the block may be recycled.
+func (l *Log[T]) Written() {
+	l.busy = nil
+	l.ackQuiet()
+	l.release()
+}
+
+// Quiet calls f for the records without reply of the first n bytes of s whose outcome f decides by returning: the
+// kernel has their last byte. Records that somebody else settled are passed over.
+func (l *Log[T]) Quiet(s Span[T], n int, f func(*Record[T])) {
+	if !s.quiet {
+		return
+	}
+	base := int(s.blk.recs[s.first].off)
+	for i := s.first; i < s.first+s.Commands; i++ {
+		r := &s.blk.recs[i]
+		if r.Frames == 0 && int(r.off+r.size)-base <= n && r.claim() {
+			f(r)
+		}
+	}
+}
+
+// release recycles the blocks before acked, and empties the last one in place when all of it is answered.
+func (l *Log[T]) release() {
+	if l.at == nil {
+		return
+	}
+	for !l.reading && l.at != l.cur && l.ack == l.at.n {
+		l.at, l.ack = l.at.next, 0
+	}
+	for l.head != l.at && l.head != l.busy {
+		b := l.head
+		l.unlink(b)
+		l.give(b)
+	}
+	b := l.head
+	if l.reading || b != l.cur || b != l.at || b == l.busy || l.ack != b.n || l.pub != b.n || b.n == 0 {
+		return
+	}
+	if b.big && b == l.tail {
+		l.unlink(b)
+		l.at, l.ack, l.cur, l.pub = nil, 0, nil, 0
+		return
+	}
+	if !b.big {
+		b.reset()
+		l.pub, l.ack = 0, 0
+	}
+}
+
+// Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
+func (l *Log[T]) Trim() {
+	l.free, l.nfree = nil, 0
+	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
+		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
+	}
+}

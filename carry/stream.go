@@ -1,0 +1,192 @@
+package carry
+
+// Stream is an ordered series of records: nothing of it is executed after a gap. It belongs to one log, whose
+// lock guards it.
+//
+//	open    -> held      one record was refused; nothing of the stream is published until the answers of those
+//	                     behind it are in
+//	held    -> open      all of them were refused too: all go again, in order
+//	held    -> broken    one of them was executed
+//	open    -> broken    a record failed
+//	broken  -> open      Reset
+type Stream[T any] struct {
+	gen     uint32 // rises with each break
+	at      uint64 // sequence number of the record that broke it; later ones of an older generation fail
+	broken  bool
+	held    bool
+	due     bool   // held, all answers in, waiting for the backoff
+	turn    uint32 // counts the holds
+	flying  int    // held: later records in flight whose answer is still out
+	refused []Away[T]
+	queued  []Away[T] // held back behind them
+}
+
+// Broken says whether a record of s failed since the last Reset.
+func (s *Stream[T]) Broken() bool { return s.broken }
+
+// Held says whether s waits for the answers behind a refusal, or for its backoff.
+func (s *Stream[T]) Held() bool { return s.held }
+
+// Reset makes a broken stream usable again. All records that were under way when it broke have been settled.
+func (s *Stream[T]) Reset() { s.broken = false }
+
+func (s *Stream[T]) waiting() int { return len(s.refused) + len(s.queued) }
+
+// broke marks the failure of r. It reports whether that broke its stream.
+func (r *Record[T]) broke() bool {
+	s := r.Stream
+	if s == nil || s.broken {
+		return false
+	}
+	s.broken, s.at = true, r.seq
+	s.gen++
+	return true
+}
+
+// orphaned says whether r has to fail because an earlier record of its stream did.
+func (r *Record[T]) orphaned() bool {
+	s := r.Stream
+	return s != nil && s.gen != r.gen && r.seq > s.at
+}
+
+// Refuse takes the record r, which the reader has decided and whose reply was a refusal, out of the chunk, to be
+// sent again not before due. frame is a copy of the refusal. When the caller has left meanwhile, left is true and
+// the record is gone. When ok is false the refusal is the answer after all: the stream of r broke, or something
+// behind r in it needs no answer and so has run; f is told what that ends.
+func (l *Log[T]) Refuse(r *Record[T], enc, frame []byte, due int64, f func(End[T])) (ok, left bool) {
+	s := r.Stream
+	if r.orphaned() {
+		return false, false
+	}
+	if s != nil && !s.held && !l.hold(s, r) {
+		r.broke()
+		l.failLater(s, f)
+		return false, false
+	}
+	w, ok := l.depart(r, deciding, append([]byte(nil), enc...))
+	w.frame = frame
+	if s == nil {
+		if ok {
+			l.wait(w, due)
+		}
+		return true, !ok
+	}
+	if ok {
+		s.refused = append(s.refused, w)
+	}
+	l.landed(s, due)
+	return true, !ok
+}
+
+// Refused tells a held stream that a ghost of it was refused too.
+func (l *Log[T]) GhostRefused(r *Record[T], due int64) {
+	if s := r.Stream; s != nil && s.held && !s.due && s.gen == r.gen {
+		l.landed(s, due)
+	}
+}
+
+// Executed tells a held stream that a record of it behind the refusal was answered, which breaks it.
+func (l *Log[T]) Executed(r *Record[T], f func(End[T])) {
+	if s := r.Stream; s != nil && s.held && s.gen == r.gen && len(s.refused) > 0 {
+		l.breakHeld(s, f)
+	}
+}
+
+// Held says whether r belongs to a held stream, for the reader, who alone holds streams while a session runs.
+func (r *Record[T]) Held() bool { return r.Stream != nil && r.Stream.held }
+
+// hold stops s behind first: it counts its records in flight behind first and takes the queued ones out of the
+// chain. False: one of those in flight gets no answer, so that it must be taken as executed.
+func (l *Log[T]) hold(s *Stream[T], first *Record[T]) bool {
+	flying, quiet, behind := 0, false, false
+	l.each(func(_ *block[T], r *Record[T], published bool) bool {
+		if r == first {
+			behind = true
+		} else if behind && published && r.Stream == s && r.gen == s.gen {
+			flying++
+			quiet = quiet || r.Frames == 0
+		}
+		return published
+	})
+	if quiet {
+		return false
+	}
+	s.held, s.due, s.flying = true, false, flying+1 // and first itself, landed at once
+	s.turn++
+	l.holding = append(l.holding, s)
+	l.extractQueued(s)
+	return true
+}
+
+// extractQueued moves the records of s that are not published from the chain to the end of s.queued.
+func (l *Log[T]) extractQueued(s *Stream[T]) {
+	l.each(func(b *block[T], r *Record[T], published bool) bool {
+		if published || r.Stream != s || r.gen != s.gen || !r.live() {
+			return true
+		}
+		if w, ok := l.depart(r, pending, append([]byte(nil), b.bytes(r)...)); ok {
+			s.queued = append(s.queued, w)
+			b.dead++
+		}
+		return true
+	})
+	l.sweepDead()
+}
+
+// landed counts one answer of those s waits for; with the last one, all go again at due.
+func (l *Log[T]) landed(s *Stream[T], due int64) {
+	s.flying--
+	if s.flying == 0 {
+		s.due = true
+		l.wait(Away[T]{stream: s, turn: s.turn}, due)
+	}
+}
+
+// breakHeld ends a hold by failure: the refused ones settle with their refusals, the rest fails.
+func (l *Log[T]) breakHeld(s *Stream[T], f func(End[T])) {
+	s.broken, s.at = true, s.refused[0].Rec.seq
+	s.gen++
+	l.unhold(s, func(w *Away[T], refused bool) {
+		why := WhyBroken
+		if refused {
+			why = WhyRefused
+		}
+		l.endAway(w, why, f)
+	})
+	l.failLater(s, f)
+}
+
+// unhold empties s; f sees each record it held, which is no longer counted.
+func (l *Log[T]) unhold(s *Stream[T], f func(w *Away[T], refused bool)) {
+	refused, queued := s.refused, s.queued
+	s.refused, s.queued, s.held, s.due, s.flying = nil, nil, false, false, 0
+	for i, h := range l.holding {
+		if h == s {
+			l.holding = append(l.holding[:i], l.holding[i+1:]...)
+			break
+		}
+	}
+	for i := range refused {
+		l.discount(&refused[i])
+		f(&refused[i], true)
+	}
+	for i := range queued {
+		l.discount(&queued[i])
+		f(&queued[i], false)
+	}
+}
+
+// failLater settles the records of a broken stream that are still in the chain behind the failure.
+func (l *Log[T]) failLater(s *Stream[T], f func(End[T])) {
+	l.each(func(b *block[T], r *Record[T], published bool) bool {
+		if r.Stream != s || !r.orphaned() || !r.claim() {
+			return true
+		}
+		if !published {
+			b.dead++
+		}
+		f(r.end(WhyBroken, published))
+		return true
+	})
+	l.sweepDead()
+}
