@@ -1,0 +1,127 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+var (
+	// ErrInterrupted: ctx ended before the input did, or before everything was answered.
+	ErrInterrupted = errors.New("interrupted")
+	// ErrCorrupt: a corrupt line ended the run (Options.Strict).
+	ErrCorrupt = errors.New("corrupt line")
+	// ErrHopeless: an outcome ended the run (Options.Hopeless).
+	ErrHopeless = errors.New("gave up")
+)
+
+// settleGrace bounds the wait for outcomes that a Target owes after its Shutdown returned.
+const settleGrace = 5 * time.Second
+
+// Run is one submission. Make it with New and use it once.
+type Run struct {
+	o     Options
+	desk  *desk
+	pace  *pacer
+	notes *notes
+	free  []*Ticket // owned by the goroutine of Run
+	made  int
+}
+
+// New checks the options.
+func New(o Options) (*Run, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	return &Run{o: o, desk: newDesk(o.Window), pace: newPacer(o.Rate), notes: newNotes(o.Report)}, nil
+}
+
+// Account is a snapshot, from any goroutine, at any time.
+func (r *Run) Account() Account { return r.desk.snapshot() }
+
+// Run submits the jobs of in until it ends, then waits until each is settled and shuts the target down. It
+// blocks that long. When ctx ends it stops reading (in is closed if it is a Closer, since a read cannot be
+// interrupted otherwise), waits Options.Drain for the answers of what was accepted, and has the target settle the
+// rest. Errors: ErrInterrupted, ErrCorrupt, ErrHopeless (with the outcome), an error of in, of the report, of the
+// target's Shutdown. A job that was refused or not sent is no error of Run: see the account.
+func (r *Run) Run(ctx context.Context, in io.Reader, to Target) (Account, error) {
+	f := startFeed(in, r.o)
+	err := r.read(ctx, f, to)
+	f.end(in)
+	// Of several errors of the way the first tells most; the ones of the end are told as well.
+	if e := r.settleAll(ctx); err == nil {
+		err = e
+	}
+	if ctx.Err() != nil {
+		if e := r.drain(); err == nil {
+			err = e
+		}
+		if !errors.Is(err, ErrInterrupted) {
+			err = errors.Join(err, ErrInterrupted)
+		}
+	}
+	err = errors.Join(err, r.shutdown(to), r.notes.flush())
+	return r.Account(), err
+}
+
+// read submits until the input ends (nil) or something ends the run.
+func (r *Run) read(ctx context.Context, f *feed, to Target) error {
+	for {
+		select {
+		case b, ok := <-f.out:
+			if !ok {
+				return nil
+			}
+			for i := range b.items {
+				if err := r.one(ctx, &b.items[i], to); err != nil {
+					return err
+				}
+			}
+			f.recycle(b)
+		case <-ctx.Done():
+			return ErrInterrupted
+		}
+	}
+}
+
+// one deals with one line: nil to go on.
+func (r *Run) one(ctx context.Context, it *item, to Target) error {
+	switch {
+	case it.last:
+		if it.err != nil {
+			return fmt.Errorf("line %d: %w", it.job.Line, it.err)
+		}
+		r.desk.line.Store(it.job.Line)
+		return nil
+	case it.err != nil:
+		r.desk.line.Store(it.job.Line)
+		r.desk.corrupt.Add(1)
+		r.o.Corrupt(it.job.Line, it.err)
+		if r.o.Strict {
+			return fmt.Errorf("%w %d: %w", ErrCorrupt, it.job.Line, it.err)
+		}
+		return nil
+	}
+	if err := r.pace.wait(ctx); err != nil {
+		return ErrInterrupted
+	}
+	t, err := r.ticket(ctx)
+	if err != nil {
+		return err
+	}
+	t.Line, t.ID = it.job.Line, append(t.ID[:0], it.job.ID...)
+	if r.o.Ledger != nil {
+		t.key = key(it.job.ID, it.job.Queue, it.job.Payload)
+	}
+	r.desk.accept(it.job.Line)
+	if err := to.Submit(ctx, it.job, t, r.desk); err != nil {
+		r.desk.Done(t, err)
+		if ctx.Err() != nil {
+			return ErrInterrupted
+		}
+	}
+	return nil
+}
