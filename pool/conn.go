@@ -13,7 +13,7 @@ import (
 type Leaser interface {
 	// Lease returns a connection that has answered one round trip on its handshake, dialing when none is idle.
 	// It blocks at most until ctx ends or the dial timeout passes. Errors: *DialError; ErrClosed; ErrFull. An
-	// error for which Permanent reports true will not heal by dialing again (wrong password, bad certificate).
+	// error for which IsPermanent reports true will not heal by dialing again (wrong password, bad certificate).
 	Lease(ctx context.Context) (*Conn, error)
 	// Put takes back a connection that ended cleanly: at a frame boundary, nothing unanswered.
 	Put(c *Conn)
@@ -22,22 +22,47 @@ type Leaser interface {
 	Remove(c *Conn, why error)
 }
 
-// Conn is a connection on loan. The embedded net.Conn is the stream to read and write (TLS when the pool
+// Conn is one loan of a connection: each Lease returns a new one, the holder drops it at Put or Remove. The embedded net.Conn is the stream to read and write (TLS when the pool
 // speaks TLS); Abort closes the raw socket below it.
 type Conn struct {
 	net.Conn
 	raw     net.Conn
 	Session any    // what the binding's handshake learned (for redis: the client id); opaque here
-	Unread  []byte // bytes read past the last handshake reply; the holder parses them first
+	Unread  []byte // bytes read past the last handshake reply; the holder parses them first and sets nil
 	created time.Time
-	handoff atomic.Bool
+	handoff *atomic.Bool // of the connection, not of the loan: shared by its successive Conns
 	exact   bool
+
+	owner    *Pool     // nil when a NewConn
+	since    time.Time // when it became idle; guarded by owner.mu
+	returned bool      // this loan is over; guarded by owner.mu
 }
 
 // NewConn wraps stream, whose raw socket is raw (the same value when there is no TLS), as a Conn born at
 // created. For Leasers other than Pool, and tests.
 func NewConn(stream, raw net.Conn, created time.Time) *Conn {
-	return &Conn{Conn: stream, raw: raw, created: created, exact: stream == raw && exactWrite(raw)}
+	return &Conn{
+		Conn: stream, raw: raw, created: created,
+		exact: stream == raw && exactWrite(raw), handoff: new(atomic.Bool),
+	}
+}
+
+// lend starts another loan of c. Every loan has a Conn of its own, so that a Put or Remove by an earlier holder
+// is recognised even when the connection is out again.
+func (c *Conn) lend() *Conn {
+	return &Conn{
+		Conn: c.Conn, raw: c.raw, Session: c.Session, created: c.created,
+		handoff: c.handoff, exact: c.exact, owner: c.owner,
+	}
+}
+
+// Owner is the Pool that lent c, as a Leaser for Put and Remove; nil when NewConn made c. For Leasers that lend
+// from several pools.
+func (c *Conn) Owner() Leaser {
+	if c.owner == nil {
+		return nil
+	}
+	return c.owner
 }
 
 // ExactWrite says whether the count returned by a failed Write is exactly what the kernel accepted. True for
