@@ -13,9 +13,6 @@ import (
 	"github.com/fdengine/fullduplex/pool"
 )
 
-// ErrLeaserClosed is what Lease returns after Close.
-var ErrLeaserClosed = errors.New("scripted: leaser closed")
-
 // Leaser is the smallest pool.Leaser: it dials, does one PING round trip, lends, and counts. It keeps connections
 // that were Put and lends the latest first. Set the fields before the first Lease.
 type Leaser struct {
@@ -48,15 +45,16 @@ func NewLeaser(dial func(ctx context.Context) (net.Conn, error)) *Leaser {
 	return &Leaser{DialFunc: dial}
 }
 
-// Lease lends an idle connection or dials. It fails with what OnLease, the dial or the round trip fail with; an
-// error reply to PING is a *ServerError.
+// Lease lends an idle connection or dials. It fails with what OnLease returns, with a *pool.DialError around the
+// error of the dial or of the round trip (an error reply to PING is a *ServerError), or with pool.ErrClosed. For
+// an error that will not heal return pool.Permanent(err) from OnLease or DialFunc.
 func (l *Leaser) Lease(ctx context.Context) (*pool.Conn, error) {
 	l.mu.Lock()
 	l.mu.leases++
 	n, closed := l.mu.leases, l.mu.closed
 	l.mu.Unlock()
 	if closed {
-		return nil, ErrLeaserClosed
+		return nil, pool.ErrClosed
 	}
 	if l.OnLease != nil {
 		if err := l.OnLease(n); err != nil {
@@ -68,12 +66,12 @@ func (l *Leaser) Lease(ctx context.Context) (*pool.Conn, error) {
 	}
 	nc, err := l.dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, &pool.DialError{Addr: "scripted", Phase: pool.PhaseConnect, Err: err}
 	}
 	unread, err := roundTrip(ctx, nc)
 	if err != nil {
 		_ = nc.Close()
-		return nil, fmt.Errorf("scripted: handshake: %w", err)
+		return nil, &pool.DialError{Addr: "scripted", Phase: pool.PhaseHandshake, Err: err}
 	}
 	c := pool.NewConn(nc, nc, time.Now())
 	c.Unread = unread
@@ -119,8 +117,8 @@ func (l *Leaser) lendLocked(c *pool.Conn) {
 func roundTrip(ctx context.Context, nc net.Conn) (unread []byte, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
 	defer func() {
-		if !stop() && err == nil {
-			err = ctx.Err()
+		if !stop() {
+			err = ctx.Err() // also in place of the error that the Close made
 		}
 	}()
 	if _, err := nc.Write(AppendRequest(nil, "PING")); err != nil {
