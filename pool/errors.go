@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/fdengine/fullduplex/panics"
 )
 
 var (
@@ -77,7 +79,7 @@ func is[E error](err error) bool {
 }
 
 // peerClosed reports whether why says that the peer ended the connection itself. Cautious: an unexpected EOF may
-// be a parser's own word and does not count.
+// be a parser's own word and does not count, nor does what code panicked with.
 func peerClosed(why error) bool {
-	return errors.Is(why, io.EOF) || peerReset(why)
+	return (errors.Is(why, io.EOF) || peerReset(why)) && !is[*panics.Error](why)
 }

@@ -65,7 +65,7 @@ func TestACancelledWaiterLeavesItsPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// Covers: E-11, E-13, E-20
+// Covers: E-11, E-13
 func TestCloseFailsWaitersAndClosesWhatComesBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &peer{}
