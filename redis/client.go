@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/pool"
+)
+
+// Client is one server, reached over one connection that all callers share. Its methods may be called from any
+// goroutine. It dials when there is work, and again after a failure.
+type Client struct {
+	engine *fdengine.Engine
+	pool   *pool.Pool
+	done   chan struct{}
+}
+
+// New makes a Client. It does not dial; an error means that o is not valid.
+func New(o Options) (*Client, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := pool.New(o.pool())
+	if err != nil {
+		return nil, err
+	}
+	eo, addr := o.Engine, o.Addr
+	eo.Protocol = func() fdengine.Protocol { return NewProtocol(addr) }
+	eo.Leaser = p
+	eo.Ping = func() fdengine.Command { return Ping() }
+	eo.OnPush = o.OnPush
+	e, err := fdengine.New(eo)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	c := &Client{engine: e, pool: p, done: make(chan struct{})}
+	go c.reap()
+	return c, nil
+}
+
+// reap closes the pool when the engine has ended, and tells Done.
+func (c *Client) reap() {
+	<-c.engine.Done()
+	_ = c.pool.Close() // reports nothing that a caller could act on
+	<-c.pool.Done()
+	close(c.done)
+}
+
+// Do sends cmd and waits for its reply. The error is nil, a *ServerError, an *fdengine.CallError, or what
+// refused the command; fdengine.FateOf says whether it may have run. When ctx ends first, Do returns at once and
+// the engine does not touch cmd any more.
+func (c *Client) Do(ctx context.Context, cmd fdengine.Command) error { return c.engine.Do(ctx, cmd) }
+
+// Submit queues cmd; done is told its outcome, exactly once, if and only if Submit returns nil. ctx bounds the
+// wait for room in the queue, and its deadline the command.
+func (c *Client) Submit(ctx context.Context, cmd fdengine.Command, done fdengine.Completion) error {
+	return c.engine.Submit(ctx, cmd, done)
+}
+
+// TrySubmit is Submit without waiting: fdengine.ErrQueueFull when there is no room.
+func (c *Client) TrySubmit(cmd fdengine.Command, done fdengine.Completion) error {
+	return c.engine.TrySubmit(cmd, done)
+}
+
+// DoBatch sends commands in order and waits for all; errs[i] is the outcome of cmds[i]. Each stands alone: use a
+// Tx for all or nothing, a Stream for nothing after a failure.
+func (c *Client) DoBatch(ctx context.Context, cmds []fdengine.Command, errs []error) error {
+	return c.engine.DoBatch(ctx, cmds, errs)
+}
+
+// Stream returns a handle for commands of which none runs after a failed one before it.
+func (c *Client) Stream() *fdengine.Stream { return c.engine.Stream() }
+
+// Ping asks the server for a PONG.
+func (c *Client) Ping(ctx context.Context) error { return c.engine.Ping(ctx) }
+
+// Ready is closed while there is a usable connection; see fdengine.Engine.
+func (c *Client) Ready() <-chan struct{} { return c.engine.Ready() }
+
+// Engine is the engine behind the client, for what the client does not offer. Closing it closes the client.
+func (c *Client) Engine() *fdengine.Engine { return c.engine }
+
+// Stats is a snapshot of a client.
+type Stats struct {
+	Engine fdengine.Stats
+	Pool   pool.Stats
+}
+
+// Stats returns a snapshot; its parts are taken one after the other.
+func (c *Client) Stats() Stats { return Stats{Engine: c.engine.Stats(), Pool: c.pool.Stats()} }
+
+// Shutdown takes no more commands, waits until those accepted have settled, or ctx ends and the rest is failed,
+// and reports how they ended. It may be called again and by several goroutines.
+func (c *Client) Shutdown(ctx context.Context) (fdengine.Report, error) {
+	return c.engine.Shutdown(ctx)
+}
+
+// Close fails what is unsettled and ends the client, without waiting.
+func (c *Client) Close() error { return c.engine.Close() }
+
+// Done is closed when the client has ended and its goroutines and connections are gone.
+func (c *Client) Done() <-chan struct{} { return c.done }

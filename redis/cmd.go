@@ -1,0 +1,221 @@
+package redis
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/proto/resp"
+)
+
+// Cmd is one command and the place for its reply. Build it, give it to a Client, Stream or Tx, and read the
+// reply when the call has returned or the completion runs. Afterwards Reset makes it fit for another command
+// with its memory. From submit to completion it belongs to the engine; it must not be copied.
+//
+// Arguments are encoded when the command is submitted. Until that call returns, the bytes given to ArgBytes must
+// not change; afterwards they are not read any more.
+type Cmd struct {
+	args    []arg
+	inline  [3]arg
+	class   carry.Class
+	chosen  bool // class was set by WithClass
+	looked  bool // entry holds what the table says
+	entry   entry
+	budget  int
+	timeout time.Duration
+	bad     error // of the arguments
+
+	answered bool
+	err      error  // what stands in the way of reading the reply: a *ServerError, or a Tx's failure
+	reply    []byte // the whole frame
+	small    [32]byte
+}
+
+// maxKept is the largest reply buffer that Reset keeps, in bytes.
+const maxKept = 64 << 10
+
+// NewCmd makes any command: its name and arguments, of the types that Args takes.
+func NewCmd(args ...any) *Cmd { return new(Cmd).Args(args...) }
+
+// Build starts a command by its name; the Arg methods add to it without boxing their values.
+func Build(name string) *Cmd { return new(Cmd).Arg(name) }
+
+// Reset forgets command, settings and reply, and starts a command by its name, as Build does.
+func (c *Cmd) Reset(name string) *Cmd {
+	clear(c.args)
+	args, reply := c.args[:0], c.reply[:0]
+	if cap(reply) > maxKept {
+		reply = nil
+	}
+	*c = Cmd{args: args, reply: reply}
+	return c.Arg(name)
+}
+
+func (c *Cmd) add(a arg) *Cmd {
+	if c.args == nil {
+		c.args = c.inline[:0]
+	}
+	c.args = append(c.args, a)
+	c.looked = false
+	return c
+}
+
+// Arg adds a string.
+func (c *Cmd) Arg(s string) *Cmd { return c.add(arg{kind: argString, s: s}) }
+
+// ArgBytes adds bytes, which it keeps until the command is encoded.
+func (c *Cmd) ArgBytes(b []byte) *Cmd { return c.add(arg{kind: argBytes, b: b}) }
+
+// ArgInt adds a number as decimal text.
+func (c *Cmd) ArgInt(n int64) *Cmd { return c.add(arg{kind: argInt, n: uint64(n)}) }
+
+// ArgUint adds a number as decimal text.
+func (c *Cmd) ArgUint(n uint64) *Cmd { return c.add(arg{kind: argUint, n: n}) }
+
+// ArgFloat adds a number in the shortest text that reads back as the same value.
+func (c *Cmd) ArgFloat(f float64) *Cmd { return c.add(arg{kind: argFloat, n: math.Float64bits(f)}) }
+
+// Args adds arguments of the types that resp.AppendCommand takes: string, []byte, integers, floats, bool and
+// encoding.BinaryMarshaler, which is called here. An argument of another type fails the command when it is
+// submitted.
+func (c *Cmd) Args(args ...any) *Cmd {
+	for _, a := range args {
+		switch v := a.(type) {
+		case string:
+			c.Arg(v)
+		case []byte:
+			c.ArgBytes(v)
+		case int:
+			c.ArgInt(int64(v))
+		case int64:
+			c.ArgInt(v)
+		case uint64:
+			c.ArgUint(v)
+		case float64:
+			c.ArgFloat(v)
+		default:
+			c.other(a)
+		}
+	}
+	return c
+}
+
+// other adds an argument of one of the rarer types, by way of its encoding.
+func (c *Cmd) other(a any) {
+	enc, err := resp.AppendArg(nil, a)
+	if err != nil {
+		c.bad = errors.Join(c.bad, err)
+		return
+	}
+	r := resp.NewReader(enc)
+	b, err := r.Bytes()
+	c.bad = errors.Join(c.bad, err)
+	c.ArgBytes(b)
+}
+
+// WithClass says what may be done with the command when it may have run, in place of the class table.
+func (c *Cmd) WithClass(class carry.Class) *Cmd {
+	c.class, c.chosen = class, true
+	return c
+}
+
+// WithBudget sets how many re-sends may have executed; 0 = the engine's default, negative = none.
+func (c *Cmd) WithBudget(n int) *Cmd {
+	c.budget = n
+	return c
+}
+
+// WithTimeout makes the command settle within d of its submit, to about 10 ms; cheaper than a ctx with deadline.
+func (c *Cmd) WithTimeout(d time.Duration) *Cmd {
+	c.timeout = d
+	return c
+}
+
+// Name is the command's name as given; empty when there is none.
+func (c *Cmd) Name() string {
+	if len(c.args) == 0 {
+		return ""
+	}
+	if a := &c.args[0]; a.kind == argBytes {
+		return string(a.b)
+	}
+	return c.args[0].s
+}
+
+var errNoName = errors.New("redis: a command needs a name, as a string or bytes")
+
+// check says why the command cannot be sent on a shared connection; nil when it can.
+func (c *Cmd) check() error {
+	if c.bad != nil {
+		return c.bad
+	}
+	if len(c.args) == 0 || c.args[0].kind > argBytes {
+		return errNoName
+	}
+	if c.look(); c.entry.why != shares {
+		var words [longestWord]byte
+		_, word := lookup(c.args, &words)
+		return c.entry.why.refuse(word)
+	}
+	return nil
+}
+
+// look finds the command in the table, once.
+func (c *Cmd) look() {
+	if !c.looked && len(c.args) > 0 {
+		var words [longestWord]byte
+		c.entry, _ = lookup(c.args, &words)
+		c.looked = true
+	}
+}
+
+// Class is what WithClass said, else what the class table says.
+func (c *Cmd) Class() carry.Class {
+	if c.chosen {
+		return c.class
+	}
+	c.look()
+	return c.entry.class
+}
+
+// Spec implements fdengine.Speccer.
+func (c *Cmd) Spec() fdengine.Spec {
+	return fdengine.Spec{Class: c.Class(), Budget: c.budget, Timeout: c.timeout}
+}
+
+// AppendRequest implements fdengine.Command. A command that must not share the connection gives a
+// *NotSharedError. The reply of an earlier use is forgotten.
+func (c *Cmd) AppendRequest(dst []byte) ([]byte, error) {
+	c.answered, c.err = false, nil
+	if err := c.check(); err != nil {
+		return dst, err
+	}
+	return c.appendTo(dst), nil
+}
+
+func (c *Cmd) appendTo(dst []byte) []byte {
+	dst = resp.AppendArrayHeader(dst, len(c.args))
+	for i := range c.args {
+		dst = c.args[i].appendTo(dst)
+	}
+	return dst
+}
+
+// DecodeReply implements fdengine.Command: it keeps a copy of the frame, and returns the *ServerError that it
+// may be.
+func (c *Cmd) DecodeReply(r fdengine.Reply) error {
+	c.answered = true
+	if c.reply == nil {
+		c.reply = c.small[:0]
+	}
+	c.reply = append(c.reply[:0], r.Frame...)
+	if e := errorOf(c.reply); e != nil {
+		c.err = e
+	}
+	return c.err
+}
+
+// fail settles a command of a Tx that got no reply of its own.
+func (c *Cmd) fail(err error) { c.answered, c.err = true, err }

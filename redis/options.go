@@ -1,0 +1,127 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/pool"
+)
+
+// Options say which server to talk to, as whom, and how. Zero fields take the stated default. Addr is required.
+// Formatting or logging Options never shows the password.
+type Options struct {
+	Network string // "tcp" (default), "unix"; with a DialFunc anything it understands
+	Addr    string // host:port, or the path of a socket
+
+	Username string // empty: the default user
+	Password string `json:"-"` // empty, with an empty Username: no authentication
+	// Credentials is asked at each dial, in place of Username and Password, within DialTimeout.
+	Credentials func(ctx context.Context) (username, password string, err error) `json:"-"`
+
+	DB         int    // selected in each session
+	ClientName string // shown by CLIENT LIST; without spaces
+	Protocol   int    // 3 (default; falls back when the server has no HELLO) or 2
+
+	TLS         *tls.Config // spoken when set; it is cloned, and an empty ServerName is taken from Addr
+	DialTimeout time.Duration
+	KeepAlive   time.Duration // TCP keepalive; default 15 s, negative = off
+	UserTimeout time.Duration // TCP_USER_TIMEOUT (linux only); default 30 s, negative = none
+	MaxAge      time.Duration // a connection this old is not lent again; default none
+	DialFunc    func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// OnPush gets the frames that answer no command (RESP3 pushes), on the connection's reader: it must not
+	// block, and the frame is valid during the call only.
+	OnPush func(frame []byte)
+
+	// Engine tunes queue, window, timeouts, budget and hooks. Its Protocol, Leaser, Ping and OnPush are set by
+	// New and must be left empty.
+	Engine fdengine.Options
+}
+
+// Validate returns all faults at once, each with value and bound; never a password. What concerns the engine's
+// tuning is checked by New.
+func (o Options) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("redis: "+format, args...)) }
+	if o.Protocol != 0 && o.Protocol != 2 && o.Protocol != 3 {
+		fault("Protocol is %d, it must be 2 or 3", o.Protocol)
+	}
+	if o.DB < 0 {
+		fault("DB is %d, it must be at least 0", o.DB)
+	}
+	if i := strings.IndexFunc(o.ClientName, func(c rune) bool { return c < '!' || c > '~' }); i >= 0 {
+		fault("ClientName has %q at byte %d, only printable ASCII without spaces is allowed", o.ClientName[i], i)
+	}
+	if o.Credentials != nil && (o.Username != "" || o.Password != "") {
+		fault("Credentials and Username or Password are both set, only one of them can be used")
+	}
+	if o.Engine.Protocol != nil {
+		fault("Engine.Protocol is set, it must be left empty")
+	}
+	if o.Engine.Leaser != nil {
+		fault("Engine.Leaser is set, it must be left empty")
+	}
+	if o.Engine.Ping != nil {
+		fault("Engine.Ping is set, it must be left empty")
+	}
+	if o.Engine.OnPush != nil {
+		fault("Engine.OnPush is set, use OnPush")
+	}
+	if err := o.pool().Validate(); err != nil {
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// pool makes the options of the pool that serves the client: one connection in use, one being replaced.
+func (o Options) pool() pool.Options {
+	h := handshake{protocol: o.Protocol, db: o.DB, name: o.ClientName}
+	po := pool.Options{
+		Network: o.Network, Addr: o.Addr, DialFunc: o.DialFunc, TLS: o.TLS, DialTimeout: o.DialTimeout,
+		KeepAlive: o.KeepAlive, UserTimeout: o.UserTimeout, MaxAge: o.MaxAge, Size: 2,
+		BackoffMin: o.Engine.BackoffMin, BackoffMax: o.Engine.BackoffMax,
+		Handshake: h.run, Credentials: o.Credentials,
+	}
+	if username, password := o.Username, o.Password; po.Credentials == nil && (username != "" || password != "") {
+		po.Credentials = func(context.Context) (string, string, error) { return username, password, nil }
+	}
+	return po
+}
+
+// String names server, user and database.
+func (o Options) String() string {
+	s := fmt.Sprintf("redis{%s %s db %d", cmpOr(o.Network, "tcp"), o.Addr, o.DB)
+	if o.Username != "" {
+		s += " user " + o.Username
+	}
+	if o.Password != "" {
+		s += " password ***"
+	}
+	if o.Credentials != nil {
+		s += " with credentials"
+	}
+	if o.TLS != nil {
+		s += " tls"
+	}
+	return s + "}"
+}
+
+// Format prints String for every verb, so that no verb shows the fields.
+func (o Options) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(o.String())) }
+
+// LogValue is String, for slog.
+func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+func cmpOr(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/fdengine/fullduplex/proto/resp"
+)
+
+// maxHandshakeReply bounds the bytes of one reply during a handshake.
+const maxHandshakeReply = 1 << 20
+
+// wire speaks request and reply on a connection before an engine owns it. The connection's deadline bounds it.
+type wire struct {
+	conn net.Conn
+	scan *resp.Scanner
+	buf  []byte // received and not consumed
+}
+
+func newWire(conn net.Conn) *wire { return &wire{conn: conn, scan: resp.NewScanner(resp.Limits{})} }
+
+// exchange sends all steps at once and checks their replies in order. The first error ends it at once, without
+// waiting for the rest; except errFallback, which is returned when all replies are read.
+func (w *wire) exchange(steps []step) error {
+	var req []byte
+	for _, s := range steps {
+		var err error
+		if req, err = resp.AppendCommand(req, s.args...); err != nil {
+			return err
+		}
+	}
+	if _, err := w.conn.Write(req); err != nil {
+		return err
+	}
+	var fallback error
+	for i, s := range steps {
+		frame, err := w.reply()
+		if err != nil {
+			return fmt.Errorf("redis: handshake: reply %d of %d: %w", i+1, len(steps), err)
+		}
+		if fallback != nil {
+			continue
+		}
+		if err := s.check(frame, errorOf(frame)); err == errFallback {
+			fallback = err
+		} else if err != nil {
+			return err
+		}
+	}
+	return fallback
+}
+
+// reply returns the next frame that is not a push; it is valid for ever.
+func (w *wire) reply() ([]byte, error) {
+	for {
+		n, need, kind, err := w.scan.Next(w.buf)
+		switch {
+		case err != nil:
+			return nil, err
+		case n > 0:
+			frame := w.buf[:n:n]
+			w.buf = w.buf[n:]
+			if kind == resp.Push {
+				continue
+			}
+			return frame, nil
+		case need > maxHandshakeReply:
+			return nil, fmt.Errorf("at least %d bytes, the limit is %d", need, maxHandshakeReply)
+		}
+		chunk := make([]byte, 4096)
+		n, err = w.conn.Read(chunk)
+		if n > 0 {
+			w.buf = append(w.buf[:len(w.buf):len(w.buf)], chunk[:n]...)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// rest returns what was received beyond the last reply.
+func (w *wire) rest() []byte {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	return w.buf
+}
