@@ -239,24 +239,33 @@ func TestTheHandshakeIsScriptedApartAndNotCounted(t *testing.T) {
 }
 
 func TestClientKillEndsAZombieBeforeItExecutesMore(t *testing.T) {
-	inBubble(t, scripted.Options{}, func(t *testing.T, r rig) {
-		zombie, fresh := r.dial(t), r.dial(t)
-		r.FreezeExec(true)
-		send(t, zombie, "ECHO late")
-		synctest.Wait()
-		require.NoError(t, zombie.Close())
-		synctest.Wait()
-		require.Equal(t, 2, r.OpenConns(), "closing a socket does not stop what was received")
-		send(t, fresh, "CLIENT KILL ID 1", "CLIENT KILL ID 1", "CLIENT KILL ID 9")
-		r.Conn(0).Close()
-		r.FreezeExec(false)
-		expect(t, fresh, ":0\r\n:0\r\n:0\r\n")
-		require.Zero(t, r.Executions("late"))
-
-		other := r.dial(t)
-		send(t, fresh, "CLIENT KILL ID 3")
-		expect(t, fresh, ":1\r\n")
-		expectEnd(t, other, io.EOF)
+	script := func(c *scripted.ServerConn, q scripted.Request) scripted.Action {
+		if q.Token() == "slow" {
+			return scripted.Delay(time.Second)
+		}
+		return scripted.Action{}
+	}
+	inBubble(t, scripted.Options{Script: script}, func(t *testing.T, r rig) {
+		for i, killed := range []bool{false, true} {
+			zombie, fresh := r.dial(t), r.dial(t)
+			send(t, zombie, "CLIENT ID")
+			expect(t, zombie, fmt.Sprintf(":%d\r\n", 1+2*i))
+			send(t, zombie, "ECHO slow", "ECHO late")
+			synctest.Wait()
+			require.NoError(t, zombie.Close())
+			synctest.Wait()
+			require.Equal(t, 2, r.OpenConns(), "closing a socket does not stop what was received")
+			if killed {
+				send(t, fresh, "CLIENT KILL ID 3", "CLIENT KILL ID 3", "CLIENT KILL ID 9", "CLIENT KILL ID x")
+				expect(t, fresh, ":1\r\n:0\r\n:0\r\n:0\r\n")
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, 1, r.Executions("slow"), "the second one was killed while it waited")
+			require.Equal(t, 1, r.Executions("late"))
+			require.NoError(t, fresh.Close())
+			synctest.Wait()
+		}
 	})
 }
 
