@@ -20,12 +20,12 @@ func (l *Log[T]) depart(r *Record[T], from uint32, enc []byte) (Away[T], bool) {
 	w := Away[T]{Rec: *r, Enc: enc}
 	ok := true
 	if t := r.ticket; t != nil {
-		t.maybe, t.sends = r.maybe, uint16(r.Sends())
-		if ok = atomic.CompareAndSwapUint32(&t.word, from, away); !ok {
+		t.blk = nil
+		if ok = atomic.CompareAndSwapUint32(&t.word, from, r.awayWord()); !ok {
 			atomic.StoreUint32(&t.word, settled)
 		}
 	}
-	w.Rec.own = away
+	w.Rec.own = r.awayWord()
 	var none T
 	r.Owner, r.ticket = none, nil
 	atomic.StoreUint32(&r.own, settled)
@@ -44,7 +44,7 @@ func (l *Log[T]) discount(w *Away[T]) {
 
 // end settles w with the outcome why, unless its caller left.
 func (w *Away[T]) end(why Why) (End[T], bool) {
-	if !w.Rec.move(away, settled) {
+	if !w.Rec.comeBack(settled) {
 		return End[T]{}, false
 	}
 	e := w.Rec.end(why, false)
@@ -144,7 +144,10 @@ func (l *Log[T]) Due(now int64) int {
 		case s == nil:
 			l.discount(&w)
 			ws = append(ws, w)
-		case s.held && s.due && s.turn == w.turn:
+		case s.held.Load() && s.due && s.turn == w.turn:
+			if s.lost() {
+				l.failHeld(s, func(*Record[T]) bool { return false }, WhyBroken, l.keep)
+			}
 			l.unhold(s, func(w *Away[T], _ bool) { ws = append(ws, *w) })
 		}
 	}
@@ -172,7 +175,11 @@ func (l *Log[T]) settleAway(match func(*Record[T]) bool, why Why, f func(End[T])
 	clear(all[len(l.waiting):])
 	for i := len(l.holding) - 1; i >= 0; i-- {
 		s := l.holding[i]
-		hit := false
+		if s.torn {
+			l.breakHeld(s, f)
+			continue
+		}
+		hit := s.lost()
 		for _, ws := range [2][]Away[T]{s.refused, s.queued} {
 			for j := range ws {
 				hit = hit || ws[j].Rec.state() == away && match(&ws[j].Rec)
@@ -184,14 +191,27 @@ func (l *Log[T]) settleAway(match func(*Record[T]) bool, why Why, f func(End[T])
 	}
 }
 
-// failHeld fails the first record of a held stream that match picks, and what is behind it. Those before it stay.
+// lost says whether one of those that s holds is lost.
+func (s *Stream[T]) lost() bool {
+	for _, ws := range [2][]Away[T]{s.refused, s.queued} {
+		for i := range ws {
+			if ws[i].Rec.lost() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// failHeld fails the first record of a held stream that match picks or that is lost, and what is behind it. Those
+// before it stay.
 func (l *Log[T]) failHeld(s *Stream[T], match func(*Record[T]) bool, why Why, f func(End[T])) {
 	failed := false
 	prune := func(ws []Away[T]) []Away[T] {
 		keep := ws[:0]
 		for i := range ws {
 			w := &ws[i]
-			hit := w.Rec.state() == away && match(&w.Rec)
+			hit := w.Rec.lost() || w.Rec.state() == away && match(&w.Rec)
 			if !failed && !hit {
 				keep = append(keep, *w)
 				continue
@@ -202,10 +222,7 @@ func (l *Log[T]) failHeld(s *Stream[T], match func(*Record[T]) bool, why Why, f 
 				continue
 			}
 			failed = true
-			if !s.broken {
-				s.broken, s.at = true, w.Rec.seq
-				s.gen++
-			}
+			s.fail(w.Rec.seq)
 			l.endAway(w, why, f)
 		}
 		clear(ws[len(keep):])

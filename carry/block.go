@@ -18,6 +18,7 @@ type block[T any] struct {
 	quiet      int  // records without reply
 	passed     bool // the cursor has left it: all published
 	big        bool // one record, foreign buffer
+	retry      bool // all in it came back by Splice
 	prev, next *block[T]
 }
 
@@ -77,7 +78,7 @@ func (b *block[T]) compact(from int) (cmds, bytes int) {
 
 func (b *block[T]) reset() {
 	clear(b.recs[:b.n])
-	b.buf, b.n, b.dead, b.quiet, b.passed = b.buf[:0], 0, 0, 0, false
+	b.buf, b.n, b.dead, b.quiet, b.passed, b.retry = b.buf[:0], 0, 0, 0, false, false
 }
 
 // take returns a block with room for size bytes, recycled if possible.

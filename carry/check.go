@@ -16,6 +16,9 @@ func (l *Log[T]) Check() error {
 		if b.n > len(b.recs) || len(b.buf) > cap(b.buf) {
 			return fmt.Errorf("carry: block holds %d records of %d", b.n, len(b.recs))
 		}
+		if passed := published && b != l.cur; b.passed != passed {
+			return fmt.Errorf("carry: block before the cursor is %v, marked %v", passed, b.passed)
+		}
 		off, dead, quiet, seq := 0, 0, 0, uint64(0)
 		for i := 0; i <= b.n; i++ {
 			if b == l.at && i == l.ack {
@@ -46,6 +49,9 @@ func (l *Log[T]) Check() error {
 			}
 			cmds++
 			bytes += int(r.size)
+			if err := r.check(b, published); err != nil {
+				return err
+			}
 			switch {
 			case !published && !r.live():
 				dead++
@@ -73,7 +79,7 @@ func (l *Log[T]) Check() error {
 		}
 	}
 	for _, s := range l.holding {
-		if !s.held {
+		if !s.held.Load() {
 			return fmt.Errorf("carry: a stream in the list of held ones is not held")
 		}
 		for _, ws := range [2][]Away[T]{s.refused, s.queued} {
@@ -86,6 +92,21 @@ func (l *Log[T]) Check() error {
 	if cmds != l.cmds || bytes != l.bytes || inFlight != l.inFlight || flying != l.flying {
 		return fmt.Errorf("carry: counts %d commands, %d bytes, %d in flight, %d bytes flying; has %d, %d, %d, %d",
 			l.cmds, l.bytes, l.inFlight, l.flying, cmds, bytes, inFlight, flying)
+	}
+	return nil
+}
+
+// check looks at one record in the chain that is not acked.
+func (r *Record[T]) check(b *block[T], published bool) error {
+	switch {
+	case !r.live():
+	case r.orphaned():
+		return fmt.Errorf("carry: record %d waits behind a break of its stream at %d", r.seq, r.Stream.at)
+	case published:
+	case r.Stream != nil && r.Stream.held.Load():
+		return fmt.Errorf("carry: record %d waits in the chain while its stream is held", r.seq)
+	case r.ticket != nil && r.ticket.blk != b:
+		return fmt.Errorf("carry: the ticket of record %d points elsewhere", r.seq)
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ func (l *Log[T]) End(c *Chunk[T]) {
 		l.bytes -= c.bytes
 		l.inFlight -= c.slots
 		l.flying -= c.bytes
+		l.answered += uint64(c.cmds)
 	}
 	*c = Chunk[T]{}
 	l.ackQuiet()
@@ -91,10 +92,11 @@ func (l *Log[T]) ackQuiet() {
 			return
 		}
 		r := &l.at.recs[l.ack]
-		if r.Frames != 0 || r.state() == pending {
+		if r.Frames != 0 || r.live() {
 			return
 		}
 		l.ack++
+		l.answered++
 		l.cmds--
 		l.bytes -= int(r.size)
 		l.flying -= int(r.size)

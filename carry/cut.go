@@ -34,6 +34,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	if d.Last.blk != nil && d.Last.Commands > 0 {
 		limit = int(d.Last.blk.recs[d.Last.first].off) + d.Written
 	}
+	l.tell(f)
 	strict, broke := false, false
 	l.each(func(b *block[T], r *Record[T], published bool) bool {
 		if !published {
@@ -108,6 +109,7 @@ func (r *Record[T]) judge(d Death[T], gone bool) (why Why, fail bool) {
 func (l *Log[T]) rewind() {
 	l.busy = nil
 	l.inFlight, l.flying = 0, 0
+	l.answered = l.claimed
 	if l.at == nil {
 		return
 	}
@@ -135,23 +137,16 @@ func (l *Log[T]) rewind() {
 	l.sweepDead()
 }
 
-// settleHolds decides the held streams after a cut. When a record behind the refused ones may have run, the
-// refusal is the answer and the stream breaks. When none did, all go again in order.
+// settleHolds decides the held streams after a cut. When a record behind the refused ones may have run or failed,
+// the refusal is the answer and the stream breaks. When none did, all go again in order.
 func (l *Log[T]) settleHolds(f func(End[T])) {
 	for i := len(l.holding) - 1; i >= 0; i-- {
 		s := l.holding[i]
-		if s.due || len(s.refused) == 0 {
+		if s.torn || !s.due && s.gap() && l.ranBehind(s) {
+			l.breakHeld(s, f)
 			continue
 		}
-		ran := false
-		l.each(func(_ *block[T], r *Record[T], _ bool) bool {
-			if r.Stream == s && r.maybe && r.live() && r.seq > s.refused[0].Rec.seq {
-				ran = true
-			}
-			return !ran
-		})
-		if ran || s.broken {
-			l.breakHeld(s, f)
+		if s.due {
 			continue
 		}
 		// What was in flight behind comes before what was held back already.
@@ -162,4 +157,14 @@ func (l *Log[T]) settleHolds(f func(End[T])) {
 		s.flying = 1
 		l.landed(s, 0)
 	}
+}
+
+// ranBehind says whether one of those behind the refused records of s may have run. All of s that is in the chain
+// while s is held is behind them.
+func (l *Log[T]) ranBehind(s *Stream[T]) (ran bool) {
+	l.each(func(_ *block[T], r *Record[T], _ bool) bool {
+		ran = r.Stream == s && r.maybe && r.live()
+		return !ran
+	})
+	return ran
 }

@@ -33,14 +33,17 @@ type Log[T any] struct {
 	seq      uint64
 	cmds     int // records from acked to end, ghosts and tombstones included, and those away in waiting
 	bytes    int
-	inFlight int // of them, in [acked, published) and with a reply to come
-	flying   int // their bytes, those without reply included
+	inFlight int    // of them, in [acked, published) and with a reply to come
+	flying   int    // their bytes, those without reply included
+	claimed  uint64 // records ever published, and ever acked or taken back by a cut
+	answered uint64
 
 	leadCmds, leadBytes atomic.Int64 // acked by the reader in the chunk at hand, not yet told by End
 
 	waiting []Away[T]    // records away: a heap by due time
 	holding []*Stream[T] // streams that wait for their in-flight answers
 	reading bool         // between Begin and End
+	untold  []End[T]     // outcomes for the next Settle or Cut to tell
 
 	free  *block[T]
 	nfree int
@@ -53,6 +56,18 @@ func (l *Log[T]) Held() (cmds, bytes int) {
 
 // InFlight is what the window bounds: published commands that expect a reply, and the bytes published.
 func (l *Log[T]) InFlight() (cmds, bytes int) { return l.inFlight, l.flying }
+
+// Published and Acked count records since the log was made: what was claimed, and what was answered or, by a cut,
+// taken back. Their difference is what is on the wire.
+func (l *Log[T]) Published() uint64 { return l.claimed }
+
+// Acked: see Published.
+func (l *Log[T]) Acked() uint64 { return l.answered }
+
+// Reaches says whether the oldest record in flight is one of s.
+func (l *Log[T]) Reaches(s Span[T]) bool {
+	return s.blk != nil && l.at == s.blk && l.ack >= s.first && l.inFlight > 0
+}
 
 // Waiting counts the records that are away until their backoff has passed.
 func (l *Log[T]) Waiting() int {
@@ -68,8 +83,12 @@ func (l *Log[T]) Waiting() int {
 	return n
 }
 
-// Empty says that nothing is owed: no record in the chain and none waiting.
-func (l *Log[T]) Empty() bool { return l.cmds == 0 }
+// Empty says that nothing is owed: no record in the chain, none waiting, no outcome untold.
+func (l *Log[T]) Empty() bool { return l.cmds == 0 && len(l.untold) == 0 }
+
+// Untold counts the records that ended where nobody collected (in Withdraw, Due or Splice, by the break of a
+// Stream). The next Settle or Cut tells.
+func (l *Log[T]) Untold() int { return len(l.untold) }
 
 // Append puts r at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
 // the log keeps it and kept is true. The caller has made sure of the limits.
@@ -80,7 +99,7 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 	l.name(&r, settled)
 	if s := r.Stream; s != nil {
 		r.gen = s.gen
-		if s.held {
+		if s.held.Load() {
 			if w, ok := l.depart(&r, pending, append([]byte(nil), enc...)); ok {
 				l.cmds--
 				l.bytes -= len(enc)
@@ -101,6 +120,7 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 		b = l.take(len(enc))
 		l.insert(b, l.tail)
 	}
+	b.retry = false
 	off := len(b.buf)
 	b.buf = append(b.buf, enc...)
 	l.place(b, &r, off)
@@ -115,16 +135,20 @@ func (l *Log[T]) name(r *Record[T], from uint32) bool {
 	r.seq = l.seq
 	t := r.ticket
 	if t == nil {
+		ok := from == settled || r.own&stateMask == from
 		r.own = pending
-		return true
+		return ok
 	}
 	t.seq, t.blk = r.seq, nil
+	if from == away && t.home.Load() != l {
+		t.moved = true
+	}
 	t.home.Store(l)
 	if from == settled {
 		atomic.StoreUint32(&t.word, pending)
 		return true
 	}
-	return atomic.CompareAndSwapUint32(&t.word, from, pending)
+	return r.comeBack(pending)
 }
 
 // place writes r into the next slot of b.
@@ -178,8 +202,36 @@ func (l *Log[T]) Claim(maxCmds, maxBytes int, alone bool) (s Span[T], ok bool) {
 	l.pub = to
 	l.inFlight += slots
 	l.flying += end - start
+	l.claimed += uint64(to - from)
 	l.busy = b
 	return Span[T]{Bytes: b.buf[start:end:end], Commands: to - from, blk: b, first: from, quiet: b.quiet > 0}, true
+}
+
+// Claimable says whether there is anything to claim, dropping what is dead on the way.
+func (l *Log[T]) Claimable() bool {
+	l.Written()
+	return l.seek()
+}
+
+// Deny fails what Claim with the same arguments would publish, and breaks the streams of it.
+func (l *Log[T]) Deny(maxCmds, maxBytes int, alone bool, f func(End[T])) {
+	if !l.Claimable() {
+		return
+	}
+	b, broke := l.cur, false
+	to, _ := l.extent(b, l.pub, maxCmds, maxBytes, alone)
+	for i := l.pub; i < to; i++ {
+		if r := &b.recs[i]; r.claim() {
+			b.dead++
+			broke = r.broke() || broke
+			f(r.end(WhyAsked, false))
+		}
+	}
+	if broke {
+		l.Settle(func(*Record[T]) bool { return false }, WhyBroken, f)
+		return
+	}
+	l.sweepDead()
 }
 
 // extent finds how far a claim from index from may go, and how many replies that makes.
@@ -288,6 +340,7 @@ func (l *Log[T]) release() {
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {
 	l.free, l.nfree = nil, 0
+	l.release()
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
 	}

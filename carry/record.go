@@ -21,7 +21,9 @@ const (
 	deciding
 	wanted
 	abandoned
-	away
+	away // with what Withdraw answers in the bits above, see awayWord
+
+	stateMask = 7
 )
 
 // Record is one command in the log: who owns it, its bytes, and all that decides whether it may be sent again.
@@ -56,18 +58,21 @@ type Record[T any] struct {
 // memory of the caller (a pooled call object).
 type Ticket[T any] struct {
 	word  uint32
-	maybe bool // set with sends when the record goes away
-	sends uint16
 	Tag   uint32 // free for the engine: the index in a batch
+	moved bool   // it has been in more than one log
 	seq   uint64
 	blk   *block[T]
 	home  atomic.Pointer[Log[T]]
 }
 
 // Attach makes t the ticket of r, before Append. A ticket may be attached again once its outcome was delivered
-// by the reader; after any other outcome a ghost may still point at it, and it must be left to the garbage
-// collector.
+// by the reader and Reusable says so; after any other outcome a ghost may still point at it, and it must be left to
+// the garbage collector.
 func (r *Record[T]) Attach(t *Ticket[T]) { r.ticket = t }
+
+// Reusable is for the caller after the reader delivered the outcome. False: the record has been in several logs, and
+// one may still look at t under a lock that does not guard it any more.
+func (t *Ticket[T]) Reusable() bool { return !t.moved }
 
 // Ticket returns what Attach set, or nil.
 func (r *Record[T]) Ticket() *Ticket[T] { return r.ticket }
@@ -79,7 +84,7 @@ func (r *Record[T]) word() *uint32 {
 	return &r.own
 }
 
-func (r *Record[T]) state() uint32 { return atomic.LoadUint32(r.word()) }
+func (r *Record[T]) state() uint32 { return atomic.LoadUint32(r.word()) & stateMask }
 func (r *Record[T]) move(from, to uint32) bool {
 	return atomic.CompareAndSwapUint32(r.word(), from, to)
 }
@@ -99,8 +104,42 @@ func (r *Record[T]) live() bool {
 // is a ghost's.
 func (r *Record[T]) Decide() bool { return r.move(pending, deciding) }
 
+// Undecide gives the record back to the log, for a cut to decide. False: the caller wants to leave; it was settled
+// for him.
+func (r *Record[T]) Undecide() bool {
+	if r.move(deciding, pending) {
+		return true
+	}
+	r.Settle()
+	return false
+}
+
 // Settle ends what Decide began.
-func (r *Record[T]) Settle() { atomic.StoreUint32(r.word(), settled) }
+func (r *Record[T]) Settle() {
+	if t := r.ticket; t != nil {
+		t.blk = nil // an idle ticket keeps no block alive
+		atomic.StoreUint32(&t.word, settled)
+		return
+	}
+	atomic.StoreUint32(&r.own, settled)
+}
+
+// awayWord is the state word of a record that leaves the chain. It carries what Withdraw has to answer, so that
+// the answer and the winning are one step: between two looks the record may have been sent again.
+func (r *Record[T]) awayWord() uint32 {
+	w := away | uint32(r.Sends())<<4
+	if r.maybe {
+		w |= 1 << 3
+	}
+	return w
+}
+
+// comeBack moves a record that is away, whose own word holds what depart wrote, to another state. False: its
+// caller left, or it has ended.
+func (r *Record[T]) comeBack(to uint32) bool {
+	from := atomic.LoadUint32(&r.own)
+	return from&stateMask == away && atomic.CompareAndSwapUint32(r.word(), from, to)
+}
 
 // Size is the length of the encoded request in bytes.
 func (r *Record[T]) Size() int { return int(r.size) }
@@ -151,6 +190,9 @@ type Withdrawal struct {
 	Won   bool // the caller is free; false: an outcome is coming, wait for it
 	Fate  Fate
 	Sends int
+	// Broke: the record may have run, will not be sent again, and is (or, if it was away, may be) in a Stream,
+	// which breaks. Call Settle, with a match that picks nothing, to be told of the later records of it.
+	Broke bool
 }
 
 // Withdraw is the caller leaving. It takes the lock of the log the record is in. When it wins, nobody touches
@@ -159,23 +201,25 @@ type Withdrawal struct {
 // once or after the decoding, never later.
 func (t *Ticket[T]) Withdraw() Withdrawal {
 	for {
-		switch atomic.LoadUint32(&t.word) {
+		switch word := atomic.LoadUint32(&t.word); word & stateMask {
 		case pending:
 			l := t.home.Load()
 			l.Lock()
-			if t.home.Load() == l && atomic.CompareAndSwapUint32(&t.word, pending, abandoned) {
+			// The word first: pending and then still at home means in this log, which it leaves under the lock
+			// only. The other way round it may have come into another log in between.
+			if atomic.LoadUint32(&t.word) == pending && t.home.Load() == l &&
+				atomic.CompareAndSwapUint32(&t.word, pending, abandoned) {
 				w := l.tombstone(t)
 				l.Unlock()
 				return w
 			}
 			l.Unlock()
 		case away:
-			// maybe and sends were written before the word became away and stay until it leaves it.
-			w := Withdrawal{Won: true, Fate: NotSent, Sends: int(t.sends)}
-			if t.maybe {
-				w.Fate = MaybeExecuted
+			w := Withdrawal{Won: true, Fate: NotSent, Sends: int(word >> 4)}
+			if word&(1<<3) != 0 {
+				w.Fate, w.Broke = MaybeExecuted, true
 			}
-			if atomic.CompareAndSwapUint32(&t.word, away, abandoned) {
+			if atomic.CompareAndSwapUint32(&t.word, word, abandoned) {
 				return w
 			}
 		case deciding:

@@ -17,24 +17,28 @@ const (
 
 // End is one settled record, for the owner to be told after the lock is released.
 type End[T any] struct {
-	Owner T
-	Tag   uint32 // of its ticket
-	Why   Why
-	Fate  Fate
-	Sends int
-	Start int64
-	Frame []byte // WhyRefused: the refusal; ours
-	Skip  int    // WhyRefused: leading frames that are not for the command
+	Owner  T
+	Stream *Stream[T]
+	Tag    uint32 // of its ticket
+	Why    Why
+	Fate   Fate
+	Sends  int
+	Start  int64
+	Frame  []byte // WhyRefused: the refusal; ours
+	Skip   int    // WhyRefused: leading frames that are not for the command
 }
 
 // end takes the owner out of a record that was just settled. published as in Fate.
 func (r *Record[T]) end(why Why, published bool) End[T] {
-	e := End[T]{Owner: r.Owner, Why: why, Fate: r.Fate(published), Sends: r.Sends(), Start: r.Start}
+	e := End[T]{Owner: r.Owner, Stream: r.Stream, Why: why, Fate: r.Fate(published), Sends: r.Sends(), Start: r.Start}
 	if published {
 		e.Sends++
 	}
 	if r.ticket != nil {
 		e.Tag = r.ticket.Tag
+	}
+	if t := r.ticket; t != nil {
+		t.blk = nil
 	}
 	var none T
 	r.Owner = none
@@ -48,10 +52,29 @@ func (l *Log[T]) tombstone(t *Ticket[T]) Withdrawal {
 	r := &b.recs[i]
 	published := b.passed || b == l.cur && i < l.pub
 	e := r.end(WhyAsked, published)
-	if !published {
-		l.bury(b)
+	w := Withdrawal{Won: true, Fate: e.Fate, Sends: e.Sends}
+	if published {
+		return w
 	}
-	return Withdrawal{Won: true, Fate: e.Fate, Sends: e.Sends}
+	s := r.Stream
+	w.Broke = s != nil && r.maybe && r.Frames != 0 && r.broke()
+	l.bury(b) // may move r
+	if w.Broke {
+		l.failLater(s, l.keep)
+	}
+	return w
+}
+
+// keep stores an outcome for the next Settle or Cut to tell.
+func (l *Log[T]) keep(e End[T]) { l.untold = append(l.untold, e) }
+
+// tell passes on what keep stored.
+func (l *Log[T]) tell(f func(End[T])) {
+	ends := l.untold
+	l.untold = nil
+	for _, e := range ends {
+		f(e)
+	}
 }
 
 // bury counts one more dead record in b, behind the cursor, and gives room back when it is worth it: the cost of
@@ -95,6 +118,7 @@ func (l *Log[T]) each(f func(b *block[T], r *Record[T], published bool) bool) {
 // What is published leaves a ghost, what is not will never be sent. A failure breaks the record's Stream: all
 // later records of it fail too. f is called under the lock and must only collect.
 func (l *Log[T]) Settle(match func(*Record[T]) bool, why Why, f func(End[T])) {
+	l.tell(f)
 	l.each(func(b *block[T], r *Record[T], published bool) bool {
 		w := why
 		if r.orphaned() {
@@ -154,4 +178,11 @@ func (l *Log[T]) Oldest() (start int64, ok bool) {
 		return false
 	})
 	return start, ok
+}
+
+// Sent is the outcome of a record without reply that Quiet handed out.
+func (r *Record[T]) Sent() End[T] {
+	e := r.end(WhySent, false)
+	e.Sends++
+	return e
 }

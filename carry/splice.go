@@ -1,31 +1,30 @@
 package carry
 
 // Splice puts records that were away into the chain at published, so that they are written before anything
-// unsent, in the order given. Those whose caller left meanwhile are dropped. It returns how many came in.
+// unsent, in the order given; behind those that came back before and still wait. Those whose caller left meanwhile
+// are dropped, and those of a Stream that broke before them end. It returns how many came in.
 func (l *Log[T]) Splice(ws []Away[T]) int {
 	if len(ws) == 0 {
 		return 0
 	}
-	after := l.cut()
+	b, after := l.slot()
 	in := 0
-	var b *block[T]
 	for i := range ws {
 		w := &ws[i]
 		r := w.Rec
 		r.size = uint32(len(w.Enc))
+		if s := r.Stream; s != nil {
+			if r.orphaned() {
+				l.endAway(w, WhyBroken, l.keep)
+				continue
+			}
+			r.gen = s.gen // its new sequence number says nothing about older breaks
+		}
 		if !l.name(&r, away) {
 			continue
 		}
 		if b == nil || !b.room(len(w.Enc)) {
-			if len(w.Enc) >= BigRequest {
-				b = &block[T]{buf: make([]byte, 0, len(w.Enc)), recs: make([]Record[T], 1), big: true}
-			} else {
-				b = l.take(len(w.Enc))
-			}
-			l.insert(b, after)
-			if after == nil || after == l.cur {
-				l.front(b, after)
-			}
+			b = l.open(len(w.Enc), after)
 			after = b
 		}
 		off := len(b.buf)
@@ -39,45 +38,69 @@ func (l *Log[T]) Splice(ws []Away[T]) int {
 	return in
 }
 
-// cut makes a block boundary at published and returns the block before it; nil when there is none.
-func (l *Log[T]) cut() *block[T] {
+// open makes a block for size bytes of records that come back, behind after, and moves published to its start when
+// it stands there.
+func (l *Log[T]) open(size int, after *block[T]) *block[T] {
+	var b *block[T]
+	if size >= BigRequest {
+		b = &block[T]{buf: make([]byte, 0, size), recs: make([]Record[T], 1), big: true}
+	} else {
+		b = l.take(size)
+	}
+	b.retry = true
+	l.insert(b, after)
+	if l.cur != nil && b.next == l.cur {
+		if l.at == l.cur && l.ack == l.pub {
+			l.at, l.ack = b, 0
+		}
+		l.cur, l.pub = b, 0
+	}
+	return b
+}
+
+// slot finds the place of the next record that comes back: the block fill, when that is not nil and has room, else
+// a new block behind after (nil: the first of the chain). Records that come back one by one must not take a block
+// each, so those that already wait there are looked for, and room behind the cursor is used.
+func (l *Log[T]) slot() (fill, after *block[T]) {
 	b := l.cur
 	if b == nil {
-		return nil
+		return nil, nil
 	}
 	if b.dead > 0 {
 		l.drop(b, l.pub)
 	}
-	switch {
-	case l.pub == b.n:
-		return b
-	case l.pub == 0:
-		return b.prev
+	if !b.retry {
+		switch {
+		case l.pub == b.n:
+		case l.pub == 0:
+			return nil, b.prev
+		default:
+			l.split(b)
+			return nil, b
+		}
+		if b.next == nil || !b.next.retry {
+			return b, b
+		}
 	}
-	rest := l.take(len(b.buf) - int(b.recs[l.pub].off))
+	for b.next != nil && b.next.retry {
+		b = b.next
+	}
+	return b, b
+}
+
+// split moves what is not published of b, the cursor's block, to a block of its own behind it.
+func (l *Log[T]) split(b *block[T]) {
 	base := b.recs[l.pub].off
+	rest := l.take(len(b.buf) - int(base))
 	rest.buf = append(rest.buf, b.buf[base:]...)
 	for i := l.pub; i < b.n; i++ {
 		r := &b.recs[i]
 		if r.Frames == 0 {
 			b.quiet--
 		}
-		off := int(r.off - base)
-		l.place(rest, r, off)
+		l.place(rest, r, int(r.off-base))
 	}
 	clear(b.recs[l.pub:b.n])
 	b.n, b.buf = l.pub, b.buf[:base]
 	l.insert(rest, b)
-	return b
-}
-
-// front moves published to the start of b when b was put where published was.
-func (l *Log[T]) front(b, after *block[T]) {
-	if l.cur == nil || after == l.cur {
-		return // the cursor will walk into b
-	}
-	if l.at == l.cur && l.ack == l.pub {
-		l.at, l.ack = b, 0
-	}
-	l.cur, l.pub = b, 0
 }
