@@ -110,3 +110,6 @@ func (c *Chunk[T]) Encoded(r *Record[T]) []byte {
 	}
 	return c.blk.bytes(r)
 }
+
+// Reading says whether a chunk is open.
+func (l *Log[T]) Reading() bool { return l.reading }

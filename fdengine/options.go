@@ -2,6 +2,8 @@ package fdengine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -42,4 +44,88 @@ type Options struct {
 	Gate     func(ctx context.Context, cmd Command) error // may veto on the caller's goroutine before queueing; NotSent
 	OnPush   func(frame []byte)                           // push frames, on the reader; frame valid during the call
 	Logger   *slog.Logger                                 // session ends and caught panics; nil = silent
+}
+
+const (
+	defaultWindow      = 65536
+	defaultWindowBytes = 64 << 20
+	defaultMaxFrame    = 512 << 20
+	maxFrameLimit      = 2<<30 - 1
+	drainBound         = 5 * time.Second // of a retire or handoff without ReadTimeout
+)
+
+// withDefaults fills the zero fields. Negative ones, where they mean none, become the largest or zero value that
+// has that effect.
+func (o Options) withDefaults() Options {
+	number := func(p *int, def int) {
+		if *p == 0 {
+			*p = def
+		}
+	}
+	span := func(p *time.Duration, def time.Duration) {
+		if *p == 0 {
+			*p = def
+		}
+		if *p < 0 {
+			*p = 0 // none
+		}
+	}
+	number(&o.Window, defaultWindow)
+	number(&o.WindowBytes, defaultWindowBytes)
+	number(&o.Queue, defaultWindow)
+	number(&o.QueueBytes, defaultWindowBytes)
+	number(&o.MaxRequest, defaultMaxFrame)
+	number(&o.MaxReply, defaultMaxFrame)
+	number(&o.Budget, 3)
+	number(&o.MaxRefusals, 32)
+	number(&o.MaxRedirects, 8)
+	o.Budget, o.MaxRefusals, o.MaxRedirects = max(o.Budget, 0), max(o.MaxRefusals, 0), max(o.MaxRedirects, 0)
+	span(&o.ReadTimeout, 5*time.Second)
+	span(&o.WriteTimeout, 5*time.Second)
+	span(&o.PingEvery, 30*time.Second)
+	span(&o.IdleRelease, 0)
+	span(&o.MaxHold, 0)
+	span(&o.MaxOutage, 30*time.Second)
+	span(&o.BackoffMin, 10*time.Millisecond)
+	span(&o.BackoffMax, time.Second)
+	return o
+}
+
+// Validate reports every fault of the options at once, each with its value and its bound; nil when New would take
+// them.
+func (o Options) Validate() error {
+	var faults []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("fdengine: "+format, args...))
+		}
+	}
+	bad(o.Protocol != nil, "Protocol is required")
+	bad(o.Leaser != nil, "Leaser is required")
+	atLeast := func(name string, v, low int) { bad(v == 0 || v >= low, "%s is %d, must be at least %d", name, v, low) }
+	atLeast("Window", o.Window, 1)
+	atLeast("WindowBytes", o.WindowBytes, 1)
+	atLeast("Queue", o.Queue, 1)
+	atLeast("QueueBytes", o.QueueBytes, 1)
+	atLeast("MaxRequest", o.MaxRequest, 1)
+	atLeast("MaxReply", o.MaxReply, 1)
+	atMost := func(name string, v, high int) { bad(v <= high, "%s is %d, must be at most %d", name, v, high) }
+	atMost("MaxRequest", o.MaxRequest, maxFrameLimit)
+	atMost("MaxReply", o.MaxReply, maxFrameLimit)
+	atMost("Budget", o.Budget, 65535)
+	atMost("MaxRefusals", o.MaxRefusals, 65535)
+	atMost("MaxRedirects", o.MaxRedirects, 255)
+	notUnder := func(name string, v, low time.Duration) {
+		bad(v <= 0 || v >= low, "%s is %v, must be at least %v (or negative for none)", name, v, low)
+	}
+	notUnder("ReadTimeout", o.ReadTimeout, time.Millisecond)
+	notUnder("WriteTimeout", o.WriteTimeout, time.Millisecond)
+	notUnder("PingEvery", o.PingEvery, 10*time.Millisecond)
+	notUnder("IdleRelease", o.IdleRelease, 30*time.Second)
+	notUnder("MaxHold", o.MaxHold, time.Second)
+	d := o.withDefaults()
+	bad(o.BackoffMin >= 0, "BackoffMin is %v, must not be negative", o.BackoffMin)
+	bad(o.BackoffMax >= 0 && d.BackoffMax >= d.BackoffMin, "BackoffMax is %v, must be at least BackoffMin, %v",
+		o.BackoffMax, d.BackoffMin)
+	return errors.Join(faults...)
 }

@@ -1,0 +1,255 @@
+package fdengine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+)
+
+// answer gives the collected frames to the record they belong to. All its frames are in the buffer from s.r on. An
+// error ends the session as a cut.
+func (s *session) answer(rec *carry.Record[entry]) error {
+	frames := s.buf[s.r : s.r+s.have]
+	refused := s.refuseN > 0
+	s.replies++
+	if !refused {
+		s.fine++
+	}
+	if !rec.Decide() {
+		return s.ghostAnswer(rec, refused)
+	}
+	var v Verdict
+	if rec.Judge || refused {
+		s.stage = stageVerdict
+		if rec.Judge {
+			v = rec.Owner.cmd.(Verdicter).Verdict(frames, rec.Maybe())
+		} else {
+			v = s.proto.Verdict(frames[s.refuseAt:s.refuseAt+s.refuseN], rec.Maybe())
+		}
+		s.stage = stageOwn
+	}
+	if v.Then != Deliver && s.again(rec, frames, v) {
+		return s.connEnd(v.Conn)
+	}
+	s.stage = stageDecode
+	err := rec.Owner.cmd.DecodeReply(Reply{Frame: frames[s.skipped:], Sends: rec.Sends() + 1, Maybe: rec.Maybe()})
+	s.stage = stageOwn
+	if err != nil {
+		err = replyError(err, refused, rec.Maybe(), rec.Sends()+1)
+	}
+	if rec.Stream != nil && (rec.Held() || v.Then != Deliver) {
+		s.streamAnswered(rec, v.Then != Deliver)
+	}
+	s.settle(rec, err, true)
+	return s.connEnd(v.Conn)
+}
+
+// replyError gives the error of a decoder its fate. One that speaks for itself stays as it is, unless it is a
+// refusal and an earlier send may have run: the refusal of the last send does not take that back.
+func replyError(err error, refused, maybe bool, sends int) error {
+	if refused && maybe {
+		return &CallError{Fate: carry.MaybeExecuted, Sends: sends, Cause: err}
+	}
+	var f fated
+	var ce *CallError
+	if errors.As(err, &ce) || errors.As(err, &f) {
+		return err
+	}
+	return &CallError{Fate: carry.Answered, Sends: sends, Cause: err}
+}
+
+// settle ends the oldest record with its outcome and tells the owner. The position moves first, so that nothing the
+// owner's code does can make the reply count twice. took: the frames at s.r are its reply.
+func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
+	owner, start, sends, stream := rec.Owner, rec.Start, rec.Sends()+1, rec.Stream
+	tag := uint32(0)
+	if t := rec.Ticket(); t != nil {
+		tag = t.Tag
+	}
+	rec.Owner = entry{}
+	rec.Settle()
+	s.advance(took)
+	if !owner.counted() {
+		s.pinging = false
+		return
+	}
+	fate := carry.Answered
+	if err != nil {
+		fate = FateOf(err)
+	}
+	s.fates[fate]++
+	if s.e.opt.Observer != nil {
+		s.samples = append(s.samples, s.e.newSample(start, fate, sends, err))
+	}
+	if stream != nil {
+		streamDone(stream)
+	}
+	switch d := owner.done.(type) {
+	case *call:
+		d.finish(err, true)
+	case *batch:
+		d.finish(tag, err, true)
+	default:
+		s.e.log.Lead(&s.chunk)
+		s.stage = stageComplete
+		d.Complete(owner.cmd, err)
+		s.stage = stageOwn
+	}
+}
+
+// advance moves past the oldest record and, if took, past its frames.
+func (s *session) advance(took bool) {
+	s.chunk.Take()
+	if took {
+		s.r += s.have
+		s.frames, s.have, s.skipped, s.refuseN, s.need = 0, 0, 0, 0, 0
+	}
+}
+
+// ghostAnswer drops the reply of a caller who left; only what it says about the connection counts.
+func (s *session) ghostAnswer(rec *carry.Record[entry], refused bool) error {
+	var v Verdict
+	if refused {
+		s.stage, s.ghost = stageVerdict, true
+		v = s.proto.Verdict(s.buf[s.r+s.refuseAt:s.r+s.refuseAt+s.refuseN], rec.Maybe())
+		s.stage, s.ghost = stageOwn, false
+	}
+	if rec.Held() {
+		e := s.e
+		var ends []carry.End[entry]
+		e.log.Lock()
+		if v.Then == RetryHere && v.Ran == RanNo {
+			e.log.GhostRefused(rec, e.clock.Load())
+		} else {
+			e.log.Executed(rec, e.collect(&ends))
+		}
+		e.log.Unlock()
+		s.advance(true)
+		e.conclude(ends, nil, nil)
+		return s.connEnd(v.Conn)
+	}
+	s.advance(true)
+	return s.connEnd(v.Conn)
+}
+
+// connEnd carries out the part of a verdict that is about the connection.
+func (s *session) connEnd(c ConnEnd) error {
+	switch c {
+	case Retire:
+		s.retire(errRefusedHere)
+	case Cut:
+		return errJudged
+	}
+	return nil
+}
+
+var errRefusedHere = errors.New("fdengine: the server's refusal retires this connection")
+
+// retire stops writing on this connection; what is in flight is still read.
+func (s *session) retire(why error) {
+	l := &s.e.log
+	l.Lock()
+	s.ask(reasonRetire)
+	if s.cause == nil {
+		s.cause = why
+	}
+	l.Unlock()
+}
+
+// again sends the refused record once more, here or elsewhere, if its class and limits allow it. True: the record
+// has left the chunk and its frames are done with. False: the refusal is the answer.
+func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool {
+	e, l := s.e, &s.e.log
+	ran := v.Ran != RanNo
+	now := e.clock.Load()
+	switch {
+	case ran && (rec.Class == carry.NoRetry || rec.Charged()+1 > int(rec.Budget)):
+		return false
+	case rec.SettleBy != 0 && rec.SettleBy <= now:
+		return false
+	case v.Then == RetryHere && rec.Refusals() >= e.opt.MaxRefusals:
+		return false
+	case v.Then == Reroute && (e.opt.Rerouter == nil || rec.Hops() >= e.opt.MaxRedirects):
+		return false
+	}
+	if v.Then == Reroute {
+		return s.goElsewhere(rec, v, ran)
+	}
+	wait := v.After
+	if wait <= 0 {
+		wait = retryPause(e.opt.BackoffMin, e.opt.BackoffMax, rec.Refusals())
+	}
+	enc := s.chunk.Encoded(rec)
+	frame := append([]byte(nil), frames[s.skipped:]...)
+	var ends []carry.End[entry]
+	l.Lock()
+	rec.Refused(ran)
+	if e.state == stateClosed {
+		l.Unlock()
+		return false
+	}
+	gone := rec.Owner
+	start, sends, maybe := rec.Start, rec.Sends(), rec.Maybe()
+	stream := rec.Stream
+	ok, left := l.Refuse(rec, enc, frame, now+int64(wait), e.collect(&ends))
+	if ok {
+		e.count.Refusals++
+	}
+	l.Unlock()
+	e.conclude(ends, nil, nil)
+	if !ok {
+		return false
+	}
+	s.advance(true)
+	if left {
+		s.leaverGone(gone, stream, start, sends, maybe)
+	} else if e.opt.Observer != nil {
+		e.observe(Event{Kind: EventRetried, Commands: 1, Addr: s.addr})
+	}
+	return true
+}
+
+// retryPause is a full-jitter pause that grows with the refusals of one command, never shorter than half the
+// minimum, so that a server that refuses at once is not asked in a circle.
+func retryPause(low, high time.Duration, n int) time.Duration {
+	d := high
+	if n < 30 && low<<n < high {
+		d = low << n
+	}
+	return low/2 + time.Duration(rand.Int64N(int64(max(d-low/2, 1))))
+}
+
+// streamAnswered tells a stream that one of its records has its answer. gap: the answer is a refusal that was to go
+// again and may not.
+func (s *session) streamAnswered(rec *carry.Record[entry], gap bool) {
+	e := s.e
+	var ends []carry.End[entry]
+	e.log.Lock()
+	if gap {
+		e.log.Break(rec, e.collect(&ends))
+	}
+	e.log.Executed(rec, e.collect(&ends))
+	e.log.Unlock()
+	e.conclude(ends, nil, nil)
+}
+
+// leaver ends a call whose caller left while its reply was at hand.
+func (s *session) leaver(rec *carry.Record[entry]) {
+	s.leaverGone(rec.Owner, rec.Stream, rec.Start, rec.Sends()+1, true)
+}
+
+func (s *session) leaverGone(owner entry, stream *carry.Stream[entry], start int64, sends int, maybe bool) {
+	fate := carry.NotSent
+	if maybe {
+		fate = carry.MaybeExecuted
+	}
+	s.e.log.Lock()
+	s.e.settled(fate)
+	s.e.log.Unlock()
+	s.e.tell(carry.End[entry]{Owner: owner, Stream: stream, Fate: fate, Sends: sends, Start: start},
+		&CallError{Fate: fate, Sends: sends, Cause: errLeft})
+}
+
+var errLeft = errors.New("fdengine: the caller withdrew")

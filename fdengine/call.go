@@ -1,0 +1,52 @@
+package fdengine
+
+import (
+	"github.com/fdengine/fullduplex/carry"
+)
+
+// entry is what the log keeps for the engine: the command and who is told. done is a *call, a *batch, the idle
+// pinger, or a user's Completion.
+type entry struct {
+	cmd  Command
+	done Completion
+}
+
+// call is one Do: where its outcome arrives. Calls are pooled; see clean.
+type call struct {
+	ticket  carry.Ticket[entry]
+	ready   chan struct{} // cap 1
+	err     error
+	clean   bool // the reader delivered it: no ghost can point at the ticket, it may be used again
+	scratch []byte
+}
+
+const keepScratch = 4 << 10
+
+func newCall() any { return &call{ready: make(chan struct{}, 1)} }
+
+// Complete makes call a Completion so that an entry can hold it; the engine calls finish.
+func (c *call) Complete(_ Command, err error) { c.finish(err, false) }
+
+func (c *call) finish(err error, clean bool) {
+	c.err, c.clean = err, clean
+	c.ready <- struct{}{}
+}
+
+// release puts c back for the next Do.
+func (e *Engine) release(c *call) {
+	c.err, c.clean = nil, false
+	if cap(c.scratch) > keepScratch {
+		c.scratch = nil
+	}
+	e.calls.Put(c)
+}
+
+// pinger is the completion of the idle ping, which is nobody's command and is not counted.
+type pinger struct{}
+
+func (*pinger) Complete(Command, error) {}
+
+var thePinger = new(pinger)
+
+// counted says whether the entry is a user's command.
+func (n *entry) counted() bool { return n.done != Completion(thePinger) }

@@ -1,0 +1,69 @@
+package fdengine
+
+import (
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+// observe tells the observer, if there is one. No lock is held.
+func (e *Engine) observe(ev Event) {
+	if e.opt.Observer == nil {
+		return
+	}
+	if err := panics.Catch("Observer", func() error { e.opt.Observer.Observe(ev); return nil }); err != nil {
+		e.caught.Add(1)
+		e.say("caught", err)
+	}
+}
+
+func (e *Engine) newSample(start int64, fate carry.Fate, sends int, err error) Sample {
+	return Sample{Took: time.Duration(max(e.clock.Load()-start, 0)), Fate: fate, Sends: sends, Err: err}
+}
+
+// sample reports one settled command.
+func (e *Engine) sample(start int64, fate carry.Fate, sends int, err error) {
+	if e.opt.Observer == nil {
+		return
+	}
+	one := [1]Sample{e.newSample(start, fate, sends, err)}
+	e.observe(Event{Kind: EventCompleted, Commands: 1, Samples: one[:]})
+}
+
+// sampleEnds reports outcomes that did not come from the reader.
+func (e *Engine) sampleEnds(ends []carry.End[entry], class, cause error) {
+	if e.opt.Observer == nil || len(ends) == 0 {
+		return
+	}
+	samples := make([]Sample, len(ends))
+	for i, x := range ends {
+		var err error
+		if x.Why != carry.WhySent && x.Why != carry.WhyRefused {
+			err = e.failure(x, class, cause)
+		}
+		samples[i] = e.newSample(x.Start, x.Fate, x.Sends, err)
+	}
+	e.observe(Event{Kind: EventCompleted, Commands: len(samples), Samples: samples})
+}
+
+// flushSamples reports what the reader settled in the last chunk.
+func (s *session) flushSamples() {
+	if len(s.samples) == 0 {
+		return
+	}
+	samples := s.samples
+	s.samples = s.samples[:0]
+	s.e.observe(Event{Kind: EventCompleted, Commands: len(samples), Samples: samples, Addr: s.addr})
+	clear(samples)
+}
+
+// say logs when a logger was asked for. A panic in the logger is counted.
+func (e *Engine) say(what string, err error) {
+	if e.opt.Logger == nil {
+		return
+	}
+	if perr := panics.Catch("Logger", func() error { e.opt.Logger.Warn(what, "err", err); return nil }); perr != nil {
+		e.caught.Add(1)
+	}
+}

@@ -1,0 +1,324 @@
+package fdengine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+const (
+	readBuffer = 64 << 10
+	readKeep   = 256 << 10 // a buffer that grew beyond this for a big reply is let go after it
+)
+
+// stage is what the reader is doing, so that a panic or Goexit is charged to the right border.
+type stage uint8
+
+const (
+	stageOwn stage = iota
+	stageNext
+	stageVerdict
+	stageDecode
+	stageComplete
+	stagePush
+	stageObserver
+	stageLimiter
+)
+
+var stageNames = [...]string{"reader", "Next", "Verdict", "DecodeReply", "Complete", "OnPush", "Observer", "Limiter"}
+
+// readState is what the reader keeps between reads, and between goroutines when a Goexit ended one.
+type readState struct {
+	buf     []byte
+	r, w    int // unread bytes
+	need    int // bytes from r that are known to be needed
+	chunk   carry.Chunk[entry]
+	inChunk bool
+	stage   stage
+	fell    *panics.Error // what ended the previous goroutine
+
+	// The frames of the oldest record so far; offsets from r.
+	frames, have      int // how many, and their bytes
+	skipped           int // bytes of those that are not for the command
+	refuseAt, refuseN int // the first refused one; refuseN = 0: none
+
+	fates   [3]uint64 // settled in this chunk
+	replies uint64
+	fine    uint64 // of them, no refusals
+	ghost   bool   // the verdict at hand is about a ghost's reply
+	push    int    // length of the push frame at hand
+	samples []Sample
+}
+
+// load puts bytes that the handshake read too much into the buffer.
+func (s *session) load(extra []byte) int {
+	if len(extra) > len(s.buf) {
+		s.buf = make([]byte, len(extra)+readBuffer)
+	}
+	return copy(s.buf, extra)
+}
+
+// read is the reader goroutine: always parked on the socket, also while the connection is idle or the writer is
+// blocked. It ends when the connection is dead, or asked to leave it in peace.
+func (s *session) read() {
+	if s.inChunk || s.w > s.r {
+		if !s.process() {
+			close(s.readerDone)
+			return
+		}
+	}
+	for {
+		s.makeRoom()
+		n, err := s.conn.Read(s.buf[s.w:])
+		if n > 0 {
+			s.w += n
+			if !s.process() {
+				break
+			}
+		}
+		if err != nil {
+			if !s.stopping.Load() || s.w > s.r || !isTimeout(err) {
+				s.cut(err)
+			}
+			break
+		}
+	}
+	close(s.readerDone)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// makeRoom leaves space to read into. The buffer grows with what arrives, not with what is announced.
+func (s *session) makeRoom() {
+	switch {
+	case s.r == s.w:
+		s.r, s.w = 0, 0
+		if len(s.buf) > readKeep {
+			s.buf = make([]byte, readBuffer)
+		}
+	case s.r > 0 && len(s.buf)-s.w < readBuffer/4:
+		s.w = copy(s.buf, s.buf[s.r:s.w])
+		s.r = 0
+	}
+	if s.w == len(s.buf) {
+		bigger := make([]byte, 2*len(s.buf))
+		s.w = copy(bigger, s.buf[s.r:s.w])
+		s.buf, s.r = bigger, 0
+	}
+}
+
+// process walks the frames that have arrived. False: the session is over for the reader.
+func (s *session) process() bool {
+	e, l := s.e, &s.e.log
+	if !s.inChunk {
+		s.userAt.Store(e.stamp())
+		l.Lock()
+		l.Begin(&s.chunk)
+		l.Unlock()
+		s.inChunk = true
+	}
+	var err error
+	for {
+		if fell := s.fell; fell != nil {
+			s.fell = nil
+			if err = s.fault(fell); err != nil {
+				break
+			}
+		}
+		err = panics.Guard("reader", func(p *panics.Error) { s.fell = p }, s.walk)
+		var p *panics.Error
+		if s.stage == stageOwn || !errors.As(err, &p) {
+			break
+		}
+		s.fell = p
+	}
+	now := e.stamp()
+	var first bool
+	l.Lock()
+	l.End(&s.chunk)
+	s.inChunk = false
+	wake := s.account(now)
+	if err != nil {
+		first = s.cutLocked(err)
+	}
+	dead := s.dead
+	l.Unlock()
+	s.userAt.Store(0)
+	switch {
+	case first:
+		_ = s.conn.Abort()
+		e.signal()
+	case wake:
+		e.signal()
+	}
+	var p *panics.Error
+	if err != nil && errors.As(err, &p) && p.Boundary == stageNames[stageOwn] {
+		e.fault(s, err)
+	}
+	s.flushSamples()
+	s.report(nil, false)
+	return err == nil && !dead
+}
+
+// account adds what the chunk settled to the books. It says whether to wake the engine goroutine. Under the lock.
+func (s *session) account(now int64) (wake bool) {
+	e := s.e
+	e.count.Reads++
+	e.count.Replies += s.replies
+	for f, n := range s.fates {
+		e.count.Settled += n
+		switch carry.Fate(f) {
+		case carry.Answered:
+			e.count.Answered += n
+		case carry.NotSent:
+			e.count.NotSent += n
+		default:
+			e.count.Maybe += n
+		}
+	}
+	if s.replies > 0 {
+		s.base, s.active = now, now
+		if !s.pinging {
+			s.useful = now
+		}
+		s.answers += s.replies
+		e.alone = false
+	}
+	if s.fine > 0 {
+		s.good += s.fine
+		e.failures = 0
+	}
+	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
+	if e.room.first != nil {
+		e.letIn()
+	}
+	return (e.wantAck || s.endNext != reasonNone) && e.unpark()
+}
+
+// walk takes frames off the buffer until it needs more bytes, or the stream is lost. It runs inside one Guard for
+// the whole chunk; stage says where it is.
+func (s *session) walk() error {
+	for {
+		rest := s.buf[s.r+s.have : s.w]
+		if len(rest) == 0 {
+			return nil
+		}
+		s.stage = stageNext
+		n, need, kind, err := s.proto.Next(rest)
+		s.stage = stageOwn
+		switch {
+		case err != nil:
+			return &FramingError{err}
+		case n == 0 && s.have+need > s.e.opt.MaxReply, s.have+n > s.e.opt.MaxReply:
+			return s.tooLarge(s.have + max(n, need))
+		case n == 0:
+			s.need = s.have + need
+			return nil
+		case n < 0 || n > len(rest):
+			return &FramingError{fmt.Errorf("the protocol took %d of %d bytes", n, len(rest))}
+		case kind == KindPush:
+			s.pushed(rest[:n])
+			continue
+		}
+		rec := s.head()
+		if rec == nil {
+			return errSurplus
+		}
+		if kind == KindRefusal && s.refuseN == 0 {
+			s.refuseAt, s.refuseN = s.have, n
+		}
+		s.frames++
+		s.have += n
+		if s.frames == int(rec.Skip) {
+			s.skipped = s.have
+		}
+		if s.frames < int(rec.Frames) {
+			continue
+		}
+		if err := s.answer(rec); err != nil {
+			return err
+		}
+	}
+}
+
+// head returns the record that the next reply belongs to. A reply for it proves that those before it which expect
+// none have been sent.
+func (s *session) head() *carry.Record[entry] {
+	for {
+		rec := s.chunk.Peek()
+		if rec == nil || !rec.NoReply() {
+			return rec
+		}
+		if !rec.Decide() {
+			s.chunk.Take()
+			continue
+		}
+		s.settle(rec, nil, false)
+	}
+}
+
+// pushed hands a push frame out and closes the gap it leaves between the frames of one reply.
+func (s *session) pushed(frame []byte) {
+	s.push = len(frame)
+	if f := s.e.opt.OnPush; f != nil {
+		s.stage = stagePush
+		f(frame)
+	}
+	s.stage = stageOwn
+	s.dropPush()
+}
+
+func (s *session) dropPush() {
+	n := s.push
+	copy(s.buf[s.r+n:], s.buf[s.r:s.r+s.have])
+	s.r += n
+}
+
+// tooLarge ends the session over a frame beyond MaxReply: the command it answers has its answer, and is not sent
+// again.
+func (s *session) tooLarge(size int) error {
+	err := fmt.Errorf("reply of at least %d bytes, limit %d", size, s.e.opt.MaxReply)
+	if rec := s.head(); rec != nil {
+		if rec.Decide() {
+			s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Class: ErrTooLarge, Cause: err}, false)
+		} else {
+			s.chunk.Take()
+		}
+	}
+	return &CallError{Fate: carry.Answered, Class: ErrTooLarge, Cause: err}
+}
+
+// fault decides what a panic or Goexit at the current stage costs. A nil error goes on behind it.
+func (s *session) fault(p *panics.Error) error {
+	at := s.stage
+	s.stage = stageOwn
+	if at != stageOwn {
+		p.Boundary = stageNames[at]
+	}
+	s.e.caught.Add(1)
+	s.e.say("caught", p)
+	switch at {
+	case stageDecode:
+		// The stream is still framed: one command fails, its neighbours get their replies, and the connection is
+		// not used again.
+		rec := s.chunk.Peek()
+		s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Cause: p}, true)
+		s.retire(p)
+	case stagePush:
+		s.dropPush()
+	case stageComplete, stageObserver, stageLimiter:
+	case stageVerdict:
+		if rec := s.chunk.Peek(); rec != nil && !s.ghost && !rec.Undecide() {
+			s.leaver(rec)
+		}
+		return p
+	default:
+		return p
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package fdengine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+	"github.com/fdengine/fullduplex/pool"
+)
+
+// run is the engine goroutine: it waits for work, leases a connection, serves it, and starts over.
+func (e *Engine) run() {
+	if s := e.serving; s != nil {
+		// Foreign code ended this goroutine in the middle of a session (start has brought us back).
+		s.cut(panics.ErrGoexit)
+		e.end(s, reasonCut)
+	}
+	for e.awaitWork() {
+		conn, err := e.lease()
+		if err != nil {
+			e.leaseFailed(err)
+			continue
+		}
+		s := e.open(conn)
+		if s == nil {
+			break
+		}
+		e.end(s, s.serve())
+	}
+	e.stopNow()
+}
+
+// awaitWork parks until the log owes something. False: the engine is to end.
+func (e *Engine) awaitWork() bool {
+	for {
+		e.reroute()
+		e.log.Lock()
+		e.parked = false
+		switch {
+		case e.state == stateClosed:
+			e.log.Unlock()
+			return false
+		case !e.log.Empty():
+			if e.noConn == 0 {
+				e.noConn = e.stamp()
+			}
+			e.setState(stateLeasing)
+			e.log.Unlock()
+			return true
+		case e.stopping:
+			e.setState(stateClosed)
+			e.log.Unlock()
+			return false
+		}
+		e.noConn = 0
+		e.parked = true
+		e.log.Trim()
+		e.log.Unlock()
+		<-e.wake
+	}
+}
+
+// lease gets a connection. The leaser is foreign code: it runs apart, so that a Goexit in it is an error too.
+func (e *Engine) lease() (conn *pool.Conn, err error) {
+	err = panics.Isolate("Lease", func() (err error) {
+		conn, err = e.opt.Leaser.Lease(e.leaseCtx)
+		return err
+	})
+	if err == nil && conn == nil {
+		err = errNoConn
+	}
+	return conn, err
+}
+
+var errNoConn = errors.New("fdengine: the leaser returned neither a connection nor an error")
+
+// leaseFailed backs off. An error that will not heal by trying again fails what waits.
+func (e *Engine) leaseFailed(err error) {
+	l := &e.log
+	l.Lock()
+	e.count.LeaseErrors++
+	e.failures++
+	e.setState(stateBackoff)
+	var ends []carry.End[entry]
+	if pool.IsPermanent(err) {
+		ends = e.settleAll(func(*carry.Record[entry]) bool { return true })
+	}
+	l.Unlock()
+	e.conclude(ends, ErrUnavailable, err)
+	e.observe(Event{Kind: EventLeaseFailed, Err: err})
+	e.say("lease failed", err)
+	e.backoff()
+}
+
+// open starts a session on conn; nil when the engine was closed meanwhile.
+func (e *Engine) open(conn *pool.Conn) *session {
+	l := &e.log
+	l.Lock()
+	if !e.setState(stateRunning) {
+		l.Unlock()
+		e.put(conn)
+		return nil
+	}
+	e.noConn = 0
+	s := newSession(e, conn)
+	e.sess, e.serving = s, s
+	e.count.Sessions++
+	l.Unlock()
+	e.readyOnce.Do(func() { close(e.ready) })
+	e.observe(Event{Kind: EventSessionStart, Addr: s.addr})
+	e.start(s.read)
+	return s
+}
+
+// end joins the reader, gives the connection back, and settles what the log owes to it.
+func (e *Engine) end(s *session, why reason) {
+	if why != reasonCut {
+		s.stopReader()
+	}
+	<-s.readerDone
+	l := &e.log
+	l.Lock()
+	if why != reasonCut && (s.dead || s.w > s.r) {
+		why = reasonCut // it died, or said something nobody asked for, while it was being put back
+	}
+	cause := s.cause
+	l.Unlock()
+	if why == reasonCut || why == reasonRetire {
+		if cause == nil {
+			cause = errRetired
+		}
+		_ = s.conn.Abort()
+		e.remove(s.conn, cause)
+	} else {
+		e.put(s.conn)
+	}
+
+	var ends []carry.End[entry]
+	l.Lock()
+	now := e.stamp()
+	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Strict: e.opt.StrictOrder,
+		Alone: s.alone}, e.collect(&ends))
+	if why == reasonCut {
+		e.alone = s.answers == 0 && (left || e.alone)
+	}
+	e.count.Replays += uint64(repeats)
+	l.Settle(func(r *carry.Record[entry]) bool { return !r.Owner.counted() }, carry.WhyAsked, func(carry.End[entry]) {})
+	e.sess, e.serving = nil, nil
+	switch why {
+	case reasonCut:
+		e.count.Cuts++
+	case reasonRetire:
+		e.count.Retired++
+	}
+	if why == reasonCut && s.good == 0 {
+		e.failures++
+	}
+	if !l.Empty() {
+		e.noConn = now
+	}
+	clean := why != reasonCut && why != reasonRetire
+	if clean {
+		if e.state == stateRunning {
+			e.setState(stateEnding)
+		}
+		e.setState(stateIdle)
+	} else {
+		e.setState(stateBackoff)
+	}
+	bad := e.broken
+	e.letIn()
+	l.Unlock()
+
+	e.readBuf = s.buf
+	s.report(cause, true)
+	e.conclude(ends, nil, cause)
+	if repeats > 0 {
+		e.observe(Event{Kind: EventRetried, Commands: repeats})
+	}
+	e.observe(Event{Kind: EventSessionEnd, Addr: s.addr, Reason: why.String(), Err: cause})
+	e.say("session ended: "+why.String(), cause)
+	if bad {
+		return
+	}
+	if why == reasonCut && e.opt.Rerouter != nil {
+		e.evict(cause)
+	}
+	switch why {
+	case reasonCut:
+		e.backoff()
+	case reasonRetire:
+		l.Lock()
+		e.setState(stateIdle)
+		l.Unlock()
+	}
+}
+
+var errRetired = errors.New("fdengine: connection retired")
+
+// backoff sleeps a full-jitter time that grows with the failures in a row. Close ends it, and so does a Shutdown
+// that has nothing left to wait for.
+func (e *Engine) backoff() {
+	e.log.Lock()
+	n := e.failures
+	e.log.Unlock()
+	t := time.NewTimer(jitter(e.opt.BackoffMin, e.opt.BackoffMax, n))
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-e.stop:
+		case <-e.wake:
+			e.log.Lock()
+			over := e.stopping && e.log.Empty()
+			e.log.Unlock()
+			if !over {
+				continue
+			}
+		}
+		break
+	}
+	e.log.Lock()
+	if e.state == stateBackoff {
+		e.setState(stateIdle)
+	}
+	e.log.Unlock()
+}
+
+// jitter is a uniform time in [0, min(high, low<<n)].
+func jitter(low, high time.Duration, n int) time.Duration {
+	d := high
+	if n < 30 && low<<n < high {
+		d = low << n
+	}
+	return time.Duration(rand.Int64N(int64(d) + 1))
+}
+
+// put and remove end a lease. The leaser and its hooks are foreign code; when they fail the state of the connection
+// is unknown, and it is removed.
+func (e *Engine) put(c *pool.Conn) {
+	if err := panics.Isolate("Put", func() error { e.opt.Leaser.Put(c); return nil }); err != nil {
+		e.caught.Add(1)
+		e.say("panic while putting a connection back", err)
+		_ = c.Abort()
+		e.remove(c, err)
+	}
+}
+
+func (e *Engine) remove(c *pool.Conn, why error) {
+	if err := panics.Isolate("Remove", func() error { e.opt.Leaser.Remove(c, why); return nil }); err != nil {
+		e.caught.Add(1)
+		e.say("panic while removing a connection", err)
+	}
+}

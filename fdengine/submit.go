@@ -1,0 +1,261 @@
+package fdengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/valyala/bytebufferpool"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+// Do sends cmd and waits for its outcome. The ctx bounds the whole call: cancelled before the request was
+// published it is never sent (NotSent); after that Do returns at once with MaybeExecuted and the reply is dropped
+// when it comes. Either way the error matches ctx.Err() under errors.Is, and the engine is done with cmd. Safe for
+// concurrent use; blocks while the queue is full, in the order of the callers.
+func (e *Engine) Do(ctx context.Context, cmd Command) error {
+	_, err := e.do(ctx, cmd, nil)
+	return err
+}
+
+func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (accepted bool, err error) {
+	c := e.calls.Get().(*call)
+	rec, enc, timeout, err := e.prepare(ctx, cmd, c.scratch[:0])
+	if err != nil {
+		e.release(c)
+		return false, e.reject(err)
+	}
+	rec.Owner, rec.Stream = entry{cmd, c}, s
+	rec.Attach(&c.ticket)
+	kept, err := e.admit(ctx, &rec, enc, timeout, false)
+	if err != nil {
+		e.release(c)
+		return false, e.reject(err)
+	}
+	if c.scratch = enc; kept {
+		c.scratch = nil
+	}
+	if done := ctx.Done(); done == nil {
+		<-c.ready
+	} else {
+		select {
+		case <-c.ready:
+		case <-done:
+			if w := c.ticket.Withdraw(); w.Won {
+				return true, e.withdrawn(rec.Start, s, w, ctx.Err())
+			}
+			<-c.ready
+			c.err = leftBy(c.err, ctx.Err())
+		}
+	}
+	err = c.err
+	if c.clean {
+		e.release(c)
+	}
+	return true, err
+}
+
+// Submit queues cmd and returns; done is told the outcome, once, unless Submit returns an error (then nothing was
+// queued, fate NotSent). ctx bounds only the wait for room; a deadline of ctx becomes the settle-by time of the
+// command. The request bytes are copied before Submit returns; cmd belongs to the engine until done is told.
+func (e *Engine) Submit(ctx context.Context, cmd Command, done Completion) error {
+	return e.submit(ctx, cmd, done, nil, false)
+}
+
+// TrySubmit is Submit that never blocks: without room it returns ErrQueueFull, NotSent. It is the one form of
+// submitting that is allowed inside Complete.
+func (e *Engine) TrySubmit(cmd Command, done Completion) error {
+	return e.submit(context.Background(), cmd, done, nil, true)
+}
+
+func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *carry.Stream[entry], try bool) error {
+	if done == nil {
+		return e.reject(&CallError{Fate: carry.NotSent, Cause: errNoCompletion})
+	}
+	scratch := bytebufferpool.Get()
+	rec, enc, timeout, err := e.prepare(ctx, cmd, scratch.B[:0])
+	if err == nil {
+		rec.Owner, rec.Stream = entry{cmd, done}, s
+		if at, ok := ctx.Deadline(); ok {
+			rec.SettleBy = max(int64(at.Sub(e.base)), 1)
+		}
+		var kept bool
+		if kept, err = e.admit(ctx, &rec, enc, timeout, try); kept {
+			enc = nil // the log has it now
+		}
+	}
+	if enc != nil {
+		scratch.B = enc[:0]
+	} else {
+		scratch.B = nil
+	}
+	bytebufferpool.Put(scratch)
+	if err != nil {
+		return e.reject(err)
+	}
+	return nil
+}
+
+var (
+	errNoCompletion = errors.New("fdengine: the completion is nil")
+	errNoCommand    = errors.New("fdengine: the command is nil")
+	errEmpty        = errors.New("fdengine: the encoded request is empty")
+)
+
+// prepare runs the caller's side: ctx, gate, spec and encoder. No lock is held and nothing is queued; its errors
+// are CallErrors with fate NotSent.
+func (e *Engine) prepare(ctx context.Context, cmd Command, dst []byte) (rec carry.Record[entry], enc []byte, timeout time.Duration, err error) {
+	if cmd == nil {
+		return rec, nil, 0, notSent(nil, errNoCommand)
+	}
+	if ctx.Done() != nil && ctx.Err() != nil {
+		return rec, nil, 0, notSent(nil, ctx.Err())
+	}
+	if e.opt.Gate != nil {
+		if err := panics.Catch("Gate", func() error { return e.opt.Gate(ctx, cmd) }); err != nil {
+			return rec, nil, 0, notSent(nil, err)
+		}
+	}
+	var spec Spec
+	var judge bool
+	err = panics.Catch("AppendRequest", func() (err error) {
+		if s, ok := cmd.(Speccer); ok {
+			spec = s.Spec()
+		}
+		_, judge = cmd.(Verdicter)
+		enc, err = cmd.AppendRequest(dst)
+		return err
+	})
+	switch {
+	case err != nil:
+		return rec, nil, 0, notSent(nil, err)
+	case len(enc) == 0:
+		return rec, nil, 0, notSent(nil, errEmpty)
+	case len(enc) > e.opt.MaxRequest:
+		return rec, nil, 0, notSent(ErrTooLarge, fmt.Errorf("request of %d bytes, limit %d", len(enc), e.opt.MaxRequest))
+	}
+	if err := spec.fill(&rec, e.opt.Budget); err != nil {
+		return rec, nil, 0, notSent(nil, err)
+	}
+	rec.Judge = judge
+	return rec, enc, spec.Timeout, nil
+}
+
+// fill checks s and writes it into r.
+func (s *Spec) fill(r *carry.Record[entry], budget int) error {
+	frames := s.Frames
+	switch {
+	case frames == 0:
+		frames = 1
+	case frames == NoReply:
+		frames = 0
+	}
+	switch {
+	case frames < 0 || frames > 65535:
+		return fmt.Errorf("fdengine: Spec.Frames is %d, must be NoReply or 0 to 65535", s.Frames)
+	case s.Skip < 0 || s.Skip > 0 && s.Skip >= frames:
+		return fmt.Errorf("fdengine: Spec.Skip is %d, must be less than the %d frames", s.Skip, frames)
+	case s.Class > carry.Replay:
+		return fmt.Errorf("fdengine: Spec.Class is %d, must be NoRetry or Replay", s.Class)
+	}
+	if s.Budget != 0 {
+		budget = min(max(s.Budget, 0), 65535)
+	}
+	r.Class, r.Route = s.Class, s.Route
+	r.Budget, r.Frames, r.Skip = uint16(budget), uint16(frames), uint16(s.Skip)
+	return nil
+}
+
+// admit appends r when there is room, or waits for it (try: does not). kept as in Log.Append.
+func (e *Engine) admit(ctx context.Context, r *carry.Record[entry], enc []byte, timeout time.Duration, try bool) (kept bool, err error) {
+	l := &e.log
+	l.Lock()
+	if err := e.refuses(r.Stream); err != nil {
+		l.Unlock()
+		return false, err
+	}
+	if e.room.first != nil || !e.fits(1, len(enc)) {
+		if try {
+			l.Unlock()
+			return false, notSent(ErrQueueFull, nil)
+		}
+		if err := e.reserve(ctx, 1, len(enc)); err != nil {
+			l.Unlock()
+			return false, notSent(nil, err)
+		}
+		e.spend(1, len(enc))
+		if err := e.refuses(r.Stream); err != nil {
+			e.letIn()
+			l.Unlock()
+			return false, err
+		}
+	}
+	kept = e.append(r, enc, timeout)
+	wake := e.unpark()
+	l.Unlock()
+	if wake {
+		e.signal()
+	}
+	return kept, nil
+}
+
+// refuses says why nothing may be accepted now; nil when it may. Under the lock.
+func (e *Engine) refuses(s *carry.Stream[entry]) error {
+	switch {
+	case e.stopping || e.state == stateClosed:
+		return notSent(e.closedClass(), nil)
+	case s != nil && s.Broken():
+		return notSent(ErrStreamBroken, nil)
+	}
+	return nil
+}
+
+// append stamps r and puts it at the end of the log. Under the lock.
+func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duration) (kept bool) {
+	r.Start = e.rouse()
+	if timeout > 0 {
+		// The clock may be a tick old: never early.
+		if at := r.Start + int64(timeout) + int64(tick); r.SettleBy == 0 || at < r.SettleBy {
+			r.SettleBy = at
+		}
+	}
+	if r.SettleBy != 0 && r.SettleBy < e.nextSettle {
+		e.nextSettle = r.SettleBy
+	}
+	e.count.Accepted++
+	return e.log.Append(*r, enc)
+}
+
+// withdrawn ends a call whose caller left.
+func (e *Engine) withdrawn(start int64, s *carry.Stream[entry], w carry.Withdrawal, cause error) error {
+	err := &CallError{Fate: w.Fate, Sends: w.Sends, Cause: cause}
+	e.log.Lock()
+	e.settled(w.Fate)
+	e.letIn()
+	e.log.Unlock()
+	streamDone(s)
+	e.sample(start, w.Fate, w.Sends, err)
+	return err
+}
+
+// reject counts and returns the error of a call that left no trace.
+func (e *Engine) reject(err error) error {
+	e.rejected.Add(1)
+	return err
+}
+
+// leftBy puts the ctx error into the outcome of a call that left while the reader was at work on it.
+func leftBy(err, cause error) error {
+	var ce *CallError
+	if errors.As(err, &ce) && ce.Cause == errLeft {
+		return &CallError{Fate: ce.Fate, Sends: ce.Sends, Cause: cause}
+	}
+	return err
+}
+
+func notSent(class, cause error) error {
+	return &CallError{Fate: carry.NotSent, Class: class, Cause: cause}
+}

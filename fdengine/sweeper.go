@@ -1,0 +1,188 @@
+package fdengine
+
+import (
+	"math"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+const (
+	tick      = 5 * time.Millisecond  // of the sweeper while something is owed: the precision of all its times
+	idleTick  = time.Second           // at most, while a connection is held and nothing is owed
+	scanEvery = 20 * time.Millisecond // between looks at all records during an outage
+	stuckTell = time.Second           // foreign code that keeps the reader this long is reported
+)
+
+// sweep is the goroutine that looks after time: settle-by times, outages, late replies and writes, idle
+// connections. It sleeps while the engine has nothing to look after.
+func (e *Engine) sweep() {
+	t := time.NewTimer(time.Hour)
+	defer t.Stop()
+	var lastScan int64
+	for {
+		wait := e.sweepOnce(&lastScan)
+		t.Reset(wait)
+		select {
+		case <-t.C:
+		case <-e.sweepWake:
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// sweepOnce does what is due and says how long to sleep.
+func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
+	l := &e.log
+	now := e.stamp()
+	var cut error
+	var poke, stuck int64
+	var ping bool
+	var expired, outage []carry.End[entry]
+
+	l.Lock()
+	if now >= e.nextSettle {
+		l.Settle(func(r *carry.Record[entry]) bool { return r.SettleBy != 0 && r.SettleBy <= now },
+			carry.WhyExpired, e.collect(&expired))
+		e.nextSettle = math.MaxInt64
+		l.Pending(func(r *carry.Record[entry], _ bool) bool {
+			if r.SettleBy != 0 && r.SettleBy < e.nextSettle {
+				e.nextSettle = r.SettleBy
+			}
+			return true
+		})
+	}
+	if max := int64(e.opt.MaxOutage); max > 0 && e.noConn != 0 && now-e.noConn >= max && now-*lastScan >= int64(scanEvery) {
+		*lastScan = now
+		outage = e.settleAll(func(r *carry.Record[entry]) bool { return r.Start <= now-max })
+	}
+	if len(expired)+len(outage) > 0 {
+		e.letIn()
+	}
+	wake := false
+	if due, ok := l.NextDue(); ok && due <= now {
+		wake = e.unpark()
+	}
+	s := e.sess
+	if s != nil && !s.dead {
+		cut, poke = s.late(now)
+		if cut == nil {
+			ping = s.idle(now)
+			wake = (s.endNext != reasonNone || s.conn.ShouldHandoff()) && e.unpark() || wake
+		}
+		if at := s.userAt.Load(); at != 0 && now-at > int64(stuckTell) && !s.stuck {
+			s.stuck = true
+			stuck = now - at
+		}
+	}
+	wait := tick
+	if l.Empty() && !ping {
+		wait = time.Hour
+		e.sweepParked = s == nil
+		if s != nil {
+			wait = e.idleWait()
+			e.sweepParked = true
+		}
+	}
+	l.Unlock()
+
+	if wake {
+		e.signal()
+	}
+	if cut != nil {
+		s.cut(cut)
+	}
+	if poke != 0 {
+		s.pokeWrite(poke)
+	}
+	if ping {
+		e.sendPing(s)
+	}
+	e.detach(expired, nil, nil)
+	e.detach(outage, ErrUnavailable, nil)
+	if stuck != 0 {
+		e.observe(Event{Kind: EventStuck, Took: time.Duration(stuck), Addr: s.addr})
+	}
+	return wait
+}
+
+// idleWait is how long nothing can become due on an idle connection.
+func (e *Engine) idleWait() time.Duration {
+	wait := idleTick
+	if e.opt.PingEvery > 0 {
+		wait = min(wait, max(e.opt.PingEvery/4, tick))
+	}
+	return wait
+}
+
+// late looks at the two clocks of a session. A reply is late when ReadTimeout has passed since the oldest
+// unanswered command was accepted or the last reply came, whichever is later; later writes are no progress, and the
+// time the reader spends in foreign code is not the peer's. A write is late when WriteTimeout has passed for one
+// piece: then its deadline is pulled (poke) to see whether a byte was accepted meanwhile. Under the lock.
+func (s *session) late(now int64) (cut error, poke int64) {
+	e := s.e
+	inFlight, _ := e.log.InFlight()
+	busy := s.userAt.Load() != 0
+	if rt := int64(e.opt.ReadTimeout); rt > 0 && inFlight > 0 && !busy && now-s.base > rt &&
+		!(s.writing && e.log.Reaches(s.span)) {
+		return errReadTimeout, 0
+	}
+	if s.ending != reasonNone && e.opt.ReadTimeout == 0 && now-s.endAt > int64(drainBound) && !busy {
+		return errDrainTimeout, 0
+	}
+	if wt := int64(e.opt.WriteTimeout); wt > 0 {
+		if at := s.writeAt.Load(); at > 0 && now-at > wt {
+			return nil, at
+		}
+	}
+	return nil, 0
+}
+
+// idle asks for the end of a connection that has had nothing to do for IdleRelease, and says whether it is time for
+// a ping. Under the lock.
+func (s *session) idle(now int64) (ping bool) {
+	e := s.e
+	if !e.log.Empty() || s.ending != reasonNone || e.stopping {
+		return false
+	}
+	if every := int64(e.opt.IdleRelease); every > 0 && now-s.useful >= every {
+		s.ask(reasonIdle)
+		return false
+	}
+	return e.opt.PingEvery > 0 && e.opt.Ping != nil && now-s.active >= int64(e.opt.PingEvery)
+}
+
+// sendPing puts a ping of our own into an empty log. It belongs to this session: it is never sent again, and no
+// connection is dialed for it.
+func (e *Engine) sendPing(s *session) {
+	var rec carry.Record[entry]
+	var enc []byte
+	err := panics.Catch("Ping", func() (err error) {
+		cmd := e.opt.Ping()
+		rec.Owner = entry{cmd, thePinger}
+		rec.Frames = 1
+		enc, err = cmd.AppendRequest(nil)
+		return err
+	})
+	if err != nil || len(enc) == 0 {
+		e.caught.Add(1)
+		e.say("no ping", err)
+		return
+	}
+	l := &e.log
+	l.Lock()
+	if e.sess != s || s.dead || s.ending != reasonNone || !l.Empty() {
+		l.Unlock()
+		return
+	}
+	rec.Start = e.stamp()
+	s.pinging = true
+	l.Append(rec, enc)
+	wake := e.unpark()
+	l.Unlock()
+	if wake {
+		e.signal()
+	}
+}

@@ -1,0 +1,230 @@
+package fdengine
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+const (
+	pieceMax    = 256 << 10              // one write(2)
+	yieldEnough = 32 << 10               // bytes waiting that make a claim good enough as it is
+	yieldSlow   = 100 * time.Microsecond // a yield that took longer: the process is starved
+	yieldPause  = 64                     // claims without yielding after that
+	yieldMax    = 3                      // yields before one claim, while the queue grows
+)
+
+// yielding decides when the writer lets submitters run before it claims. A writer that runs the moment the first
+// command lands finds two or three; one that steps back once finds what all callers woken by the last replies have
+// to say, and turns it into one write.
+type yielding struct {
+	pause int // claims to go without
+	tries int
+	had   int // commands held at the last yield
+}
+
+// before says whether to yield now. cmds and bytes are what waits, held what is outstanding in all.
+func (y *yielding) before(cmds, bytes, held int) bool {
+	if cmds == 0 || held < 2 || bytes >= yieldEnough || y.tries >= yieldMax || y.tries > 0 && held <= y.had {
+		y.tries = 0
+		return false
+	}
+	if y.pause > 0 {
+		y.pause--
+		return false
+	}
+	y.tries++
+	y.had = held
+	return true
+}
+
+func (y *yielding) yield(e *Engine) {
+	at := e.stamp()
+	runtime.Gosched()
+	if e.stamp()-at > int64(yieldSlow) {
+		y.pause, y.tries = yieldPause, yieldMax
+	}
+}
+
+// serve writes on the engine goroutine until the session ends, and says how: reasonCut, or a clean end with nothing
+// in flight.
+func (s *session) serve() reason {
+	why := reasonCut
+	err := panics.Catch("writer", func() error {
+		why = s.writeLoop()
+		return nil
+	})
+	if err != nil {
+		s.e.fault(s, err)
+		return reasonCut
+	}
+	return why
+}
+
+func (s *session) writeLoop() reason {
+	e, l := s.e, &s.e.log
+	var y yielding
+	for {
+		l.Lock()
+		e.parked = false
+		if s.dead {
+			l.Unlock()
+			return reasonCut
+		}
+		if len(e.rerouting) > 0 {
+			l.Unlock()
+			e.reroute()
+			continue
+		}
+		now := e.clock.Load()
+		if s.ending == reasonNone {
+			if s.ending = s.wantsEnd(now); s.ending != reasonNone {
+				s.endAt = e.stamp()
+				e.setState(stateEnding)
+			}
+		}
+		inFlight, flying := l.InFlight()
+		if s.ending != reasonNone {
+			if inFlight == 0 {
+				l.Unlock()
+				return s.ending
+			}
+			e.await(true)
+			continue
+		}
+		if due, ok := l.NextDue(); ok && due <= now {
+			l.Due(now)
+		}
+		alone := s.alone && s.answers == 0
+		room := e.opt.Window - inFlight
+		if alone && inFlight > 0 {
+			room = 0
+		}
+		held, bytes := l.Held()
+		waits := held - inFlight
+		if room <= 0 || waits == 0 {
+			e.await(waits > 0)
+			continue
+		}
+		if y.before(waits, bytes-flying, held) {
+			l.Unlock()
+			y.yield(e)
+			continue
+		}
+		if e.opt.Limiter != nil && !s.allowed(room, e.opt.WindowBytes-flying, alone) {
+			continue // the lock is released
+		}
+		span, ok := l.Claim(room, e.opt.WindowBytes-flying, alone)
+		if !ok {
+			e.letIn() // dead records were dropped on the way
+			e.await(inFlight > 0)
+			continue
+		}
+		s.span, s.written, s.writing = span, 0, true
+		s.claimed(l.Published())
+		if e.room.first != nil {
+			e.letIn()
+		}
+		l.Unlock()
+		s.send(span)
+	}
+}
+
+// await parks the engine goroutine until it is signalled. ack: any progress of the reader is a reason. Called with
+// the lock held, returns without.
+func (e *Engine) await(ack bool) {
+	e.parked, e.wantAck = true, ack
+	e.log.Unlock()
+	<-e.wake
+}
+
+// send writes one span and notes how far it came.
+func (s *session) send(span carry.Span[entry]) {
+	e, l := s.e, &s.e.log
+	n, err := 0, error(nil)
+	if !s.cutFlag.Load() {
+		n, err = s.write(span.Bytes)
+		if err != nil && !s.conn.ExactWrite() {
+			n = len(span.Bytes) // it cannot say: the cautious answer
+		}
+	}
+	now := e.stamp()
+	var ends []carry.End[entry]
+	l.Lock()
+	s.writing, s.written = false, n
+	s.active = now
+	if !s.pinging {
+		s.useful = now
+	}
+	e.count.Writes++
+	e.count.Sent += uint64(span.Commands)
+	if l.Reaches(span) {
+		s.base = max(s.base, now) // the oldest record in flight is one of these
+	}
+	l.Quiet(span, n, e.collectSent(&ends))
+	l.Written()
+	if len(ends) > 0 {
+		e.letIn()
+	}
+	l.Unlock()
+	e.conclude(ends, nil, nil)
+	if e.opt.Observer != nil {
+		e.observe(Event{Kind: EventWrote, Commands: span.Commands, Bytes: n, Addr: s.addr})
+	}
+	if err != nil {
+		s.cut(err)
+	}
+}
+
+// write writes b in pieces. The sweeper watches the time of each: when a piece is late it pulls the write deadline,
+// and the write that returns says whether a byte was accepted since. If so, the peer is slow but alive.
+func (s *session) write(b []byte) (n int, err error) {
+	defer s.writeAt.Store(0)
+	for n < len(b) {
+		s.writeAt.Store(s.e.clock.Load() + 1)
+		m, err := s.conn.Write(b[n:min(n+pieceMax, len(b))])
+		n += m
+		if err == nil {
+			s.unpoke()
+			continue
+		}
+		var ne net.Error
+		if errors.As(err, &ne) && ne.Timeout() && s.unpoke() && m > 0 && s.conn.ExactWrite() && !s.cutFlag.Load() {
+			s.e.stamp()
+			continue
+		}
+		if errors.As(err, &ne) && ne.Timeout() {
+			err = errWriteTimeout
+		}
+		return n, err
+	}
+	return n, nil
+}
+
+// unpoke takes back a pulled write deadline; true when there was one.
+func (s *session) unpoke() bool {
+	if s.writeAt.Swap(0) >= 0 {
+		return false
+	}
+	s.poke.Lock()
+	defer s.poke.Unlock()
+	was := s.poke.on
+	if s.poke.on = false; was {
+		_ = s.conn.SetWriteDeadline(time.Time{})
+	}
+	return was
+}
+
+// pokeWrite pulls the write deadline of the piece that was started at the given time, if it is still being written.
+func (s *session) pokeWrite(at int64) {
+	s.poke.Lock()
+	defer s.poke.Unlock()
+	if s.writeAt.CompareAndSwap(at, -1) {
+		s.poke.on = true
+		_ = s.conn.SetWriteDeadline(time.Unix(1, 0))
+	}
+}
