@@ -1,0 +1,13 @@
+//go:build unix
+
+package testserver
+
+import (
+	"os"
+	"syscall"
+)
+
+var (
+	stopSignal os.Signal = syscall.SIGSTOP
+	contSignal os.Signal = syscall.SIGCONT
+)
