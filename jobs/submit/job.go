@@ -24,6 +24,7 @@ type Job struct {
 type Ticket struct {
 	Line    int64
 	ID      []byte
+	Sends   int // set by the Target before Done: how often the job left this process, as far as it knows
 	Carrier any // the Target's own, kept from one use of the ticket to the next (an encoded-command object)
 
 	key  uint64 // Ledger key, when one is kept

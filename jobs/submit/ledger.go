@@ -14,7 +14,7 @@ type Ledger struct {
 	odd  int64
 }
 
-type entry struct{ sure, open, seen int32 } // answered well; may be there; found
+type entry struct{ sure, open, sends, seen int32 } // answered well; may be there; sends of both; found
 
 // NewLedger returns an empty one.
 func NewLedger() *Ledger { return &Ledger{jobs: make(map[uint64]entry)} }
@@ -28,8 +28,9 @@ func key(id, queue, payload []byte) uint64 {
 	return d.Sum64()
 }
 
-func (l *Ledger) settled(k uint64, fate carry.Fate, err error) {
+func (l *Ledger) settled(k uint64, fate carry.Fate, sends int, err error) {
 	e := l.jobs[k]
+	e.sends += int32(sends)
 	switch {
 	case err == nil:
 		e.sure++
@@ -55,6 +56,7 @@ func (l *Ledger) Found(id, queue, payload []byte) {
 type Verdict struct {
 	Lost       int64 `json:"lost"`       // answered, not found
 	Duplicated int64 `json:"duplicated"` // found more often than submitted
+	Excess     int64 `json:"excess"`     // of Duplicated: found more often than sent
 	Landed     int64 `json:"landed"`     // of those whose fate was open: found
 	Unsent     int64 `json:"unsent"`     // reported as not sent, and yet found: a defect of the client
 	Strange    int64 `json:"strange"`    // found, but not ours, or not as it was submitted
@@ -64,6 +66,7 @@ type Verdict struct {
 func (l *Ledger) Verdict() Verdict {
 	v := Verdict{Strange: l.odd}
 	for _, e := range l.jobs {
+		v.Excess += int64(max(0, e.seen-max(e.sends, e.sure+e.open)))
 		switch {
 		case e.seen < e.sure:
 			v.Lost += int64(e.sure - e.seen)

@@ -44,7 +44,7 @@ func (r *Run) collect(need int) error {
 	var first error
 	for _, t := range r.free[from:] {
 		if r.o.Ledger != nil {
-			r.o.Ledger.settled(t.key, t.fate, t.err)
+			r.o.Ledger.settled(t.key, t.fate, t.Sends, t.err)
 		}
 		if t.err == nil {
 			continue

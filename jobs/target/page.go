@@ -4,54 +4,46 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/proto/resp"
+	"github.com/fdengine/fullduplex/redis"
 )
 
 // page reads one piece of a stream. Reading again does no harm.
 type page struct {
-	request []byte
+	redis.Cmd
 	found   func(id, queue, payload []byte) // nil: only last is wanted
 	entries int
+	bytes   int    // of the reply
 	last    string // id of the last entry, unchanged when there is none
 }
 
 // forward asks for up to count entries behind the entry after.
 func (p *page) forward(stream, after string, count int) {
-	r := resp.AppendArrayHeader(p.request[:0], 6)
-	for _, s := range []string{"XRANGE", stream, "(" + after, "+", "COUNT"} {
-		r = resp.AppendBulkString(r, s)
-	}
-	p.request = resp.AppendBulkInt(r, int64(count))
+	p.Reset("XRANGE").Arg(stream).Arg("(" + after).Arg("+").Arg("COUNT").ArgInt(int64(count))
+}
+
+// nextCount is how many entries of the size of the last ones make a page.
+func (p *page) nextCount() int {
+	return min(max(1, pageBytes/(p.bytes/max(1, p.entries)+1)), mostPage)
 }
 
 // newest asks for the last entry.
 func (p *page) newest(stream string) {
-	r := resp.AppendArrayHeader(p.request[:0], 6)
-	for _, s := range []string{"XREVRANGE", stream, "+", "-", "COUNT", "1"} {
-		r = resp.AppendBulkString(r, s)
-	}
-	p.request = r
+	p.Reset("XREVRANGE").Arg(stream).Arg("+").Arg("-").Arg("COUNT").ArgInt(1)
 }
 
-// Spec implements fdengine.Speccer.
-func (p *page) Spec() fdengine.Spec { return fdengine.Spec{Class: carry.Replay} }
-
-// AppendRequest implements fdengine.Command.
-func (p *page) AppendRequest(dst []byte) ([]byte, error) { return append(dst, p.request...), nil }
-
-// DecodeReply implements fdengine.Command.
+// DecodeReply implements fdengine.Command. The frame is walked where it lies: it may be large.
 func (p *page) DecodeReply(reply fdengine.Reply) error {
-	if err := refusal(reply.Frame); err != nil {
-		return err
-	}
 	r := resp.NewReader(reply.Frame)
+	if t := r.Type(); t == resp.TypeError || t == resp.TypeBulkError {
+		return p.Cmd.DecodeReply(reply)
+	}
 	n, err := r.Array()
 	if err != nil {
 		return err
 	}
-	p.entries = n
+	p.entries, p.bytes = n, len(reply.Frame)
 	var at []byte
 	for range n {
 		if at, err = p.entry(&r); err != nil {

@@ -4,26 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/jobs/submit"
 	"github.com/fdengine/fullduplex/redis"
 )
 
-// pageSize is how many entries one XRANGE asks for: large, since a server may walk the stream from its start to
-// find the first of them.
-const pageSize = 10_000
+// A read-back asks for pages of about pageBytes: large, since a server may walk the stream from its start to find
+// the first entry of each, but bounded, whatever the size of a job.
+const (
+	firstPage = 1_000
+	mostPage  = 200_000
+	pageBytes = 16 << 20
+)
 
 // stream is a Redis stream. Submit may be called from several goroutines.
 type stream struct {
 	c       *redis.Client
 	o       redis.Options
 	name    string
-	head    []byte
 	retries int
-	resent  atomic.Int64 // sends beyond the first of answered jobs
-	before  string       // the last entry when the target was opened
+	before  string // the last entry when the target was opened
 	after   completions
 }
 
@@ -37,11 +38,11 @@ func openStream(ctx context.Context, addr, name string, o Options) (*stream, err
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{c: c, o: ro, name: name, head: head(name), retries: o.Retries}
+	s := &stream{c: c, o: ro, name: name, retries: o.Retries}
 	p := page{last: "0-0"}
 	p.newest(name)
 	if err := c.Do(ctx, &p); err != nil {
-		return nil, errors.Join(fmt.Errorf("stream %q: %w", name, err), c.Close())
+		return nil, errors.Join(fmt.Errorf("stream %q: %w", name, err), end(c))
 	}
 	s.before = p.last
 	return s, nil
@@ -51,11 +52,11 @@ func openStream(ctx context.Context, addr, name string, o Options) (*stream, err
 func (s *stream) Submit(ctx context.Context, job submit.Job, t *submit.Ticket, done submit.Done) error {
 	a, _ := t.Carrier.(*add)
 	if a == nil {
-		a = &add{s: s}
+		a = new(add)
 		t.Carrier = a
 	}
-	a.job, a.t, a.done = job, t, done
-	return s.c.Submit(ctx, a, &s.after)
+	a.build(s.name, s.retries, job, t, done)
+	return s.c.Submit(ctx, a, s.after)
 }
 
 // Shutdown implements submit.Target. ReadBack still works after it.
@@ -70,21 +71,28 @@ func (s *stream) ReadBack(ctx context.Context, found func(id, queue, payload []b
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() { err = errors.Join(err, end(c)) }()
 	p := page{last: s.before, found: found}
-	for {
-		p.forward(s.name, p.last, pageSize)
+	for count := firstPage; ; count = p.nextCount() {
+		p.forward(s.name, p.last, count)
 		if err := c.Do(ctx, &p); err != nil {
 			return fmt.Errorf("stream %q behind %s: %w", s.name, p.last, err)
 		}
-		if p.entries < pageSize {
+		if p.entries < count {
 			return nil
 		}
 	}
 }
 
 // Engine implements Target.
-func (s *stream) Engine() fdengine.Stats { return s.c.Stats() }
+func (s *stream) Engine() fdengine.Stats { return s.c.Stats().Engine }
 
 // Close implements Target.
-func (s *stream) Close() error { return s.c.Close() }
+func (s *stream) Close() error { return end(s.c) }
+
+// end closes c and waits until its goroutines are gone.
+func end(c *redis.Client) error {
+	err := c.Close()
+	<-c.Done()
+	return err
+}

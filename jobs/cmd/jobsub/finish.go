@@ -64,7 +64,7 @@ func (w *work) exitCode(e ending) int {
 		return exitFailed
 	case e.verdict == nil:
 		return exitDone
-	case e.verdict.Lost+e.verdict.Unsent > 0, w.retries == 0 && e.verdict.Duplicated > 0, w.exact && e.verdict.Strange > 0:
+	case e.verdict.Lost+e.verdict.Unsent+e.verdict.Excess > 0, w.retries == 0 && e.verdict.Duplicated > 0, w.exact && e.verdict.Strange > 0:
 		return exitFailed
 	}
 	return exitDone
@@ -95,6 +95,9 @@ func (w *work) tell(e ending) {
 	if v := e.verdict; v != nil {
 		if v.Landed > 0 {
 			say("%d of the jobs in doubt are on the server", v.Landed)
+		}
+		if v.Excess > 0 {
+			say("%d copies more than were sent are on the server", v.Excess)
 		}
 		if v.Unsent > 0 {
 			say("%d jobs reported as not sent are on the server: a defect of this program", v.Unsent)

@@ -34,7 +34,7 @@ func newProgress(w *work, r *submit.Run, in *counted) *progress {
 	every, show, end := lineEvery, func() { fmt.Fprintln(w.err, v.line()) }, func() {}
 	if f, ok := w.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		b := v.newBar(f)
-		every, show, end = barEvery, func() { v.draw(b) }, func() { v.draw(b); _ = b.Exit() }
+		every, show, end = barEvery, func() { v.draw(b) }, func() { v.draw(b); fmt.Fprintln(f) }
 	}
 	p.wg.Go(func() {
 		tick := time.NewTicker(every)
