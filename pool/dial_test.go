@@ -112,6 +112,40 @@ func TestTheDeadlineOfTheHandshakeIsGoneFromTheLease(t *testing.T) {
 	})
 }
 
+// deadlines records what SetDeadline was given.
+type deadlines struct {
+	net.Conn
+	set []time.Time
+}
+
+func (d *deadlines) SetDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return d.Conn.SetDeadline(t)
+}
+
+func TestTheHandshakeGetsTheEndOfTheDialTimeoutAsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &peer{}
+		start := time.Now()
+		var d *deadlines
+		p := newPool(t, pool.Options{
+			DialFunc: func(ctx context.Context, n, a string) (net.Conn, error) {
+				time.Sleep(time.Second)
+				c, err := s.dial(ctx, n, a)
+				d = &deadlines{Conn: c}
+				return d, err
+			},
+			Handshake: func(context.Context, *pool.Dial) error {
+				require.Equal(t, []time.Time{start.Add(5 * time.Second)}, d.set)
+				return nil
+			},
+		})
+		c := lease(t, p)
+		require.Equal(t, []time.Time{start.Add(5 * time.Second), {}}, d.set)
+		p.Put(c)
+	})
+}
+
 // Covers: E-11, E-13
 func TestLeaseReturnsAtOnceAlthoughTheDialFuncIgnoresItsCtx(t *testing.T) {
 	for name, end := range map[string]struct {

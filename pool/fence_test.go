@@ -119,32 +119,40 @@ func TestAFenceThatComesDuringAHandshakeIsNotLost(t *testing.T) {
 	})
 }
 
-// At the limit with idle connections only, a Lease that must dial would wait for ever.
-func TestAtTheLimitAnIdleConnectionMakesRoomForTheFencingDial(t *testing.T) {
+// At the limit, with every other connection idle, a Lease that must dial would wait for ever.
+func TestAtTheLimitOneIdleConnectionMakesRoomForTheFencingDial(t *testing.T) {
 	for _, failWhenFull := range []bool{false, true} {
-		s, n := &peer{}, &numbered{}
-		p := newPool(t, pool.Options{DialFunc: s.dial, Handshake: n.handshake, Size: 3, FailWhenFull: failWhenFull})
-		a, b, c := lease(t, p), lease(t, p), lease(t, p)
-		p.Put(b)
-		p.Remove(a, errBoom)
-		d := lease(t, p) // into the place of a; fences it
-		require.Equal(t, []any{1}, n.lastFence())
-		p.Put(d) // idle: 2, 4; leased: 3
-		n.failWith(errBoom)
-		p.Remove(c, errBoom)
-		_, err := p.Lease(context.Background()) // into the place of c
-		require.ErrorIs(t, err, errBoom)
-		n.failWith(nil)
-		other := lease(t, p)
-		require.Equal(t, []any{3}, n.lastFence())
-		require.Equal(t, 3, p.Stats().Open)
-
-		p.Remove(other, errBoom)
-		first := lease(t, p)
-		require.Equal(t, []any{5}, n.lastFence())
-		require.Equal(t, 3, s.most())
-		p.Put(first)
-		require.Empty(t, p.Stats().Removed[pool.ReasonFence])
+		synctest.Test(t, func(t *testing.T) {
+			s, n := &peer{}, &numbered{}
+			gate := make(chan struct{})
+			p := newPool(t, pool.Options{
+				DialFunc: s.dial, Size: 4, FailWhenFull: failWhenFull,
+				Handshake: func(ctx context.Context, d *pool.Dial) error {
+					if ctx.Value(gateKey{}) != nil {
+						<-gate
+						return errBoom
+					}
+					return n.handshake(ctx, d)
+				},
+			})
+			a, b, c, d := lease(t, p), lease(t, p), lease(t, p), lease(t, p)
+			p.Remove(a, errBoom)
+			slow := leaseAsync(context.WithValue(context.Background(), gateKey{}, 1), p) // takes the place of a
+			synctest.Wait()
+			p.Put(b)
+			p.Put(c)
+			p.Put(d)
+			e := lease(t, p)
+			require.Equal(t, 5, e.Session)
+			require.Equal(t, []any{1}, n.lastFence())
+			require.Equal(t, uint64(1), p.Stats().Removed[pool.ReasonFence])
+			require.Equal(t, 2, p.Stats().Idle)
+			require.Equal(t, 4, s.most())
+			require.Equal(t, 4, lease(t, p).Session)
+			require.Equal(t, 3, lease(t, p).Session, "the one idle longest was given up")
+			close(gate)
+			require.ErrorIs(t, (<-slow).err, errBoom)
+		})
 	}
 }
 

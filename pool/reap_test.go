@@ -25,13 +25,9 @@ func TestIdleConnectionsAreReapedWhenTheirTimeComes(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.Equal(t, 2, s.open())
-		p.Put(lease(t, p)) // b again: its time starts anew
-		time.Sleep(9 * time.Second)
+		time.Sleep(4 * time.Second)
 		synctest.Wait()
-		require.Equal(t, 2, s.open())
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.Equal(t, 1, s.open())
+		require.Equal(t, 1, s.open(), "b, with nothing happening in between")
 		require.Equal(t, map[pool.Reason]uint64{pool.ReasonIdle: 2}, p.Stats().Removed)
 		p.Put(c)
 		time.Sleep(10 * time.Second)
@@ -39,6 +35,33 @@ func TestIdleConnectionsAreReapedWhenTheirTimeComes(t *testing.T) {
 		require.Zero(t, s.open())
 		require.Zero(t, p.Stats().Open)
 	})
+}
+
+func TestUsingAConnectionStartsItsIdleTimeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &peer{}
+		p := newPool(t, pool.Options{DialFunc: s.dial, IdleTimeout: 10 * time.Second})
+		for range 5 {
+			p.Put(lease(t, p))
+			time.Sleep(9 * time.Second)
+		}
+		require.Equal(t, 1, s.dials())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Zero(t, s.open())
+	})
+}
+
+func TestNoTimerRunsWhileNothingIsIdle(t *testing.T) {
+	s := &peer{}
+	p := newPool(t, pool.Options{DialFunc: s.dial})
+	c := lease(t, p)
+	require.True(t, p.ReapTimerStopped())
+	p.Put(c)
+	c = lease(t, p)
+	require.True(t, p.ReapTimerStopped())
+	p.Put(c)
+	require.False(t, p.ReapTimerStopped())
 }
 
 func TestAnOldConnectionIsNotLentAgain(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 }
 
 // listen accepts on loopback until the end of the test and runs serve for each connection, closing it after.
-func listen(t *testing.T, serve func(net.Conn)) string {
+func listen(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -48,7 +49,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func serveOn(t *testing.T, l net.Listener, serve func(net.Conn)) {
+func serveOn(t testing.TB, l net.Listener, serve func(net.Conn)) {
 	done := make(chan struct{})
 	t.Cleanup(func() { _ = l.Close(); <-done })
 	go func() {
@@ -153,15 +154,50 @@ func TestATLSConnectionIsLentAgainWhileItIsQuiet(t *testing.T) {
 	p.Put(e)
 }
 
-func TestATLSConnectionFromTheDialFuncIsAbortedBelowItsLayer(t *testing.T) {
+// Closing a tls.Conn writes an alert, which blocks while the peer does not read. So no removal may do that,
+// whichever side of the DialFunc the TLS is on.
+func TestRemovingATLSConnectionWritesNoAlert(t *testing.T) {
 	cert, roots := certificate(t)
 	addr := listen(t, func(c net.Conn) { echo(tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})) })
-	d := &tls.Dialer{Config: &tls.Config{RootCAs: roots}}
-	p := newPool(t, pool.Options{Addr: addr, DialFunc: d.DialContext})
-	c := lease(t, p)
-	require.False(t, c.ExactWrite())
-	require.NoError(t, c.Abort())
-	_, err := c.Conn.(*tls.Conn).NetConn().Write([]byte("x"))
-	require.ErrorIs(t, err, net.ErrClosed)
-	p.Remove(c, nil)
+	cfg := &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
+	for name, inside := range map[string]bool{"TLS by Options": false, "TLS by the DialFunc": true} {
+		t.Run(name, func(t *testing.T) {
+			var raw *writes
+			o := pool.Options{Addr: addr, DialFunc: func(ctx context.Context, n, a string) (net.Conn, error) {
+				c, err := (&net.Dialer{}).DialContext(ctx, n, a)
+				if err != nil {
+					return nil, err
+				}
+				raw = &writes{Conn: c}
+				if !inside {
+					return raw, nil
+				}
+				layer := tls.Client(raw, cfg)
+				return layer, layer.HandshakeContext(ctx)
+			}}
+			if !inside {
+				o.TLS = cfg
+			}
+			p := newPool(t, o)
+			c := lease(t, p)
+			require.False(t, c.ExactWrite())
+			before := raw.n.Load()
+			require.Positive(t, before)
+			p.Remove(c, errBoom)
+			require.Equal(t, before, raw.n.Load())
+			_, err := raw.Write([]byte("x"))
+			require.ErrorIs(t, err, net.ErrClosed)
+		})
+	}
+}
+
+// writes counts them.
+type writes struct {
+	net.Conn
+	n atomic.Int64
+}
+
+func (w *writes) Write(b []byte) (int, error) {
+	w.n.Add(1)
+	return w.Conn.Write(b)
 }

@@ -159,6 +159,42 @@ func TestTheConnectionUsedLastIsLentFirst(t *testing.T) {
 	p.Put(again)
 }
 
+// Put (or Remove) and the end of the waiter's ctx at the same moment: whatever the waiter makes of it, the
+// connection or the place must not be lost.
+func TestWhatACancelledWaiterWasServedGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &peer{}
+		p := newPool(t, pool.Options{DialFunc: s.dial, Size: 1})
+		served := 0
+		for i := range 2000 {
+			held := lease(t, p)
+			ctx, cancel := context.WithCancel(context.Background())
+			got := leaseAsync(ctx, p)
+			synctest.Wait()
+			if i%4 < 3 { // mostly: served while it is on its way out
+				cancel()
+			}
+			if i%2 == 0 {
+				p.Put(held)
+			} else {
+				p.Remove(held, nil)
+			}
+			cancel()
+			if r := <-got; r.err == nil {
+				served++
+				p.Put(r.c)
+			} else {
+				require.ErrorIs(t, r.err, context.Canceled)
+			}
+			synctest.Wait()
+			st := p.Stats()
+			require.Equal(t, st.Idle, st.Open, "round %d: nothing may be out", i)
+		}
+		require.Positive(t, served)
+		require.Less(t, served, 2000)
+	})
+}
+
 // A pool whose limit drifts when a Lease is cancelled at the moment it is served ends up refusing everything, or
 // opening too much. Eight callers cancel at random moments, and give things back twice.
 //
