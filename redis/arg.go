@@ -38,7 +38,8 @@ func (a *arg) appendTo(dst []byte) []byte {
 	return resp.AppendBulkString(dst, a.s)
 }
 
-// appendUpper appends the argument's text in capitals; nil when it is a number or does not fit in dst.
+// appendUpper appends the argument's text in capitals; nil when that cannot be a word of the table: it is a
+// number, does not fit in dst, or has the character that separates words there.
 func (a *arg) appendUpper(dst []byte) []byte {
 	switch a.kind {
 	case argString:
@@ -46,6 +47,9 @@ func (a *arg) appendUpper(dst []byte) []byte {
 			return nil
 		}
 		for i := range len(a.s) {
+			if a.s[i] == '|' {
+				return nil
+			}
 			dst = append(dst, upper(a.s[i]))
 		}
 		return dst
@@ -54,6 +58,9 @@ func (a *arg) appendUpper(dst []byte) []byte {
 			return nil
 		}
 		for _, c := range a.b {
+			if c == '|' {
+				return nil
+			}
 			dst = append(dst, upper(c))
 		}
 		return dst

@@ -39,7 +39,7 @@ var errFallback = errors.New("redis: HELLO not supported")
 // run implements pool.Options.Handshake. Errors that dialing again cannot heal are marked pool.Permanent. No
 // error carries the password, although servers quote what they do not understand.
 func (h handshake) run(_ context.Context, d *pool.Dial) error {
-	w := newWire(d.Conn)
+	w := newWire(d.Conn, d.Password)
 	err := errFallback
 	if h.protocol != 2 {
 		err = w.exchange(append([]step{h.hello(d)}, h.session(d)...))
@@ -48,7 +48,7 @@ func (h handshake) run(_ context.Context, d *pool.Dial) error {
 		err = w.exchange(append(h.legacy(d), h.session(d)...))
 	}
 	if err != nil {
-		return redact(err, d.Password)
+		return err
 	}
 	d.Conn.Unread = w.rest()
 	return nil
@@ -196,13 +196,4 @@ func permanent(what string, e *ServerError) bool {
 		return what == "CLIENT SETNAME"
 	}
 	return false
-}
-
-// redact removes the password from the text of a refusal inside err.
-func redact(err error, password string) error {
-	var e *ServerError
-	if password != "" && errors.As(err, &e) && strings.Contains(e.Message, password) {
-		e.Message = strings.ReplaceAll(e.Message, password, "***")
-	}
-	return err
 }

@@ -20,7 +20,7 @@ func (c *Cmd) Reader() (resp.Reader, error) {
 	return resp.NewReader(c.reply), nil
 }
 
-// read applies one of the Reader's methods.
+// read applies f to the reply, for replies of more than one value: the indirect call costs an allocation.
 func read[T any](c *Cmd, f func(*resp.Reader) (T, error)) (T, error) {
 	r, err := c.Reader()
 	if err != nil {
@@ -38,19 +38,54 @@ func (c *Cmd) Err() error {
 }
 
 // Int64 is an integer, or text that is one.
-func (c *Cmd) Int64() (int64, error) { return read(c, (*resp.Reader).Int) }
+func (c *Cmd) Int64() (int64, error) {
+	r, err := c.Reader()
+	if err != nil {
+		return 0, err
+	}
+	v, err := r.Int()
+	return v, own(err)
+}
 
 // Float64 is a double or integer, or text that is one.
-func (c *Cmd) Float64() (float64, error) { return read(c, (*resp.Reader).Float) }
+func (c *Cmd) Float64() (float64, error) {
+	r, err := c.Reader()
+	if err != nil {
+		return 0, err
+	}
+	v, err := r.Float()
+	return v, own(err)
+}
 
 // Bool is a boolean, 0 or 1, or OK.
-func (c *Cmd) Bool() (bool, error) { return read(c, (*resp.Reader).Bool) }
+func (c *Cmd) Bool() (bool, error) {
+	r, err := c.Reader()
+	if err != nil {
+		return false, err
+	}
+	v, err := r.Bool()
+	return v, own(err)
+}
 
 // Text is any scalar as a string.
-func (c *Cmd) Text() (string, error) { return read(c, (*resp.Reader).Text) }
+func (c *Cmd) Text() (string, error) {
+	r, err := c.Reader()
+	if err != nil {
+		return "", err
+	}
+	v, err := r.Text()
+	return v, own(err)
+}
 
 // Bytes is any scalar as bytes, valid until Reset.
-func (c *Cmd) Bytes() ([]byte, error) { return read(c, (*resp.Reader).Bytes) }
+func (c *Cmd) Bytes() ([]byte, error) {
+	r, err := c.Reader()
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.Bytes()
+	return v, own(err)
+}
 
 // Strings is an array or set of scalars; a null element is empty. A map gives keys and values in turn.
 func (c *Cmd) Strings() ([]string, error) {

@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/fdengine/fullduplex/proto/resp"
 )
@@ -12,12 +13,15 @@ const maxHandshakeReply = 1 << 20
 
 // wire speaks request and reply on a connection before an engine owns it. The connection's deadline bounds it.
 type wire struct {
-	conn net.Conn
-	scan *resp.Scanner
-	buf  []byte // received and not consumed
+	conn   net.Conn
+	scan   *resp.Scanner
+	buf    []byte // received and not consumed
+	secret string // never to appear in an error; empty: none
 }
 
-func newWire(conn net.Conn) *wire { return &wire{conn: conn, scan: resp.NewScanner(resp.Limits{})} }
+func newWire(conn net.Conn, secret string) *wire {
+	return &wire{conn: conn, scan: resp.NewScanner(resp.Limits{}), secret: secret}
+}
 
 // exchange sends all steps at once and checks their replies in order. The first error ends it at once, without
 // waiting for the rest; except errFallback, which is returned when all replies are read.
@@ -41,13 +45,22 @@ func (w *wire) exchange(steps []step) error {
 		if fallback != nil {
 			continue
 		}
-		if err := s.check(frame, errorOf(frame)); err == errFallback {
+		if err := s.check(frame, w.refusal(frame)); err == errFallback {
 			fallback = err
 		} else if err != nil {
 			return err
 		}
 	}
 	return fallback
+}
+
+// refusal is the error that frame is, without the secret: servers quote what they do not understand.
+func (w *wire) refusal(frame []byte) *ServerError {
+	e := errorOf(frame)
+	if e != nil && w.secret != "" {
+		e.Message = strings.ReplaceAll(e.Message, w.secret, "***")
+	}
+	return e
 }
 
 // reply returns the next frame that is not a push; it is valid for ever.
