@@ -45,8 +45,17 @@ func (completions) Complete(cmd fdengine.Command, err error) {
 	a := cmd.(*add)
 	t, done := a.ticket, a.done
 	a.ticket, a.done = nil, nil // from Done on they are others'
-	if ce := (*fdengine.CallError)(nil); errors.As(err, &ce) {
-		t.Sends = ce.Sends
+	if err != nil {
+		t.Sends = max(t.Sends, sends(err))
 	}
 	done.Done(t, err)
+}
+
+// sends is how often a command without an answer left this process.
+func sends(err error) int {
+	var ce *fdengine.CallError
+	if errors.As(err, &ce) {
+		return ce.Sends
+	}
+	return 0
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends. The second one ends the process at
-// once, after last was called. stop puts the signals back to what they were.
-func interruptible(parent context.Context, last func()) (ctx context.Context, stop func()) {
+// interruptible returns a context that the first SIGINT or SIGTERM ends, after first was called. The second one
+// ends the process at once, after last was called. stop puts the signals back to what they were.
+func interruptible(parent context.Context, first, last func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -20,11 +20,12 @@ func interruptible(parent context.Context, last func()) (ctx context.Context, st
 		for n := 1; ; n++ {
 			select {
 			case <-signals:
-				cancel()
 				if n > 1 {
 					last()
 					os.Exit(exitInterrupted)
 				}
+				first()
+				cancel()
 			case <-quit:
 				return
 			}

@@ -57,7 +57,11 @@ func (w *work) do(parent context.Context) (code int, err error) {
 		return exitFailed, err
 	}
 
-	ctx, calm := interruptible(parent, func() { fmt.Fprintln(w.err, r.Account()) })
+	ctx, calm := interruptible(parent,
+		func() {
+			fmt.Fprintf(w.err, "interrupted: up to %v for what is in flight; once more ends at once\n", w.drain)
+		},
+		func() { fmt.Fprintln(w.err, r.Account()) })
 	defer calm()
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	to, err := target.Open(opening, w.to, w.targetOptions())

@@ -1,0 +1,70 @@
+package target
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/jobs/submit"
+)
+
+type sink struct{ outcomes int }
+
+func (s *sink) Done(*submit.Ticket, error) { s.outcomes++ }
+
+func TestAJobCostsNoAllocation(t *testing.T) {
+	var (
+		a      add
+		c      completions
+		done   sink
+		ticket submit.Ticket
+		buf    = make([]byte, 0, 4096)
+		frame  = []byte("$15\r\n1700000000000-0\r\n")
+		job    = submit.Job{ID: []byte("id"), Queue: []byte("queue"), Payload: make([]byte, 500)}
+	)
+	got := testing.AllocsPerRun(1000, func() {
+		a.build("stream", 0, job, &ticket, &done)
+		var err error
+		if buf, err = a.AppendRequest(buf[:0]); err != nil {
+			t.Error(err)
+		}
+		c.Complete(&a, a.DecodeReply(fdengine.Reply{Frame: frame, Sends: 1}))
+	})
+	require.Zero(t, got)
+	require.Equal(t, 1001, done.outcomes)
+}
+
+func TestAJobIsNeverSentTwiceUnlessRetriesWereAskedFor(t *testing.T) {
+	var a add
+	var ticket submit.Ticket
+	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	require.Equal(t, fdengine.Spec{Class: carry.Replay, Budget: 3}, a.Spec())
+	a.build("stream", 0, submit.Job{}, &ticket, new(sink))
+	require.Equal(t, fdengine.Spec{Class: carry.NoRetry}, a.Spec(), "XADD would be NoRetry anyhow, and the command object is used again")
+}
+
+func TestTheSendsOfAJobAreKnownHoweverItEnds(t *testing.T) {
+	var a add
+	var c completions
+	var ticket submit.Ticket
+	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	c.Complete(&a, a.DecodeReply(fdengine.Reply{Frame: []byte("$3\r\n1-0\r\n"), Sends: 2}))
+	require.Equal(t, 2, ticket.Sends)
+	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	c.Complete(&a, &fdengine.CallError{Sends: 4})
+	require.Equal(t, 4, ticket.Sends)
+}
+
+func TestPagesGrowToTheirSizeAndNotBeyond(t *testing.T) {
+	for _, tc := range []struct{ entries, bytes, want int }{
+		{1000, 100_000, pageBytes / 101},
+		{1000, 1000, mostPage},
+		{1000, 1000 * (32 << 20), 1},
+		{0, 5, pageBytes / 6},
+	} {
+		p := page{entries: tc.entries, bytes: tc.bytes}
+		require.Equal(t, min(tc.want, mostPage), p.nextCount(), "%+v", tc)
+	}
+}
