@@ -194,9 +194,7 @@ func (s *session) account(now int64) (wake bool) {
 		e.failures = 0
 	}
 	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
-	if e.room.first != nil {
-		e.letIn()
-	}
+	e.letIn()
 	return (e.wantAck || s.endNext != reasonNone) && e.unpark()
 }
 

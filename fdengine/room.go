@@ -29,8 +29,8 @@ func (e *Engine) fits(n, size int) bool {
 	return cmds+n <= e.room.cmds && (bytes+size <= e.room.bytes || cmds == 0)
 }
 
-// letIn grants waiters their reservations while there is room, in order. Under the lock; the channel of a waiter
-// has room for its one signal, so this never blocks.
+// letIn is called wherever room came back: it grants waiters their reservations while there is room, in order.
+// Under the lock; the channel of a waiter has room for its one signal, so this never blocks.
 func (e *Engine) letIn() {
 	for w := e.room.first; w != nil && e.fits(w.cmds, w.bytes); w = e.room.first {
 		e.room.remove(w)
@@ -38,6 +38,9 @@ func (e *Engine) letIn() {
 		e.room.heldCmds += w.cmds
 		e.room.heldByt += w.bytes
 		w.in <- struct{}{}
+	}
+	if e.stopping && e.log.Empty() && e.unpark() {
+		e.signal() // nothing is owed any more: a Shutdown can end
 	}
 }
 

@@ -13,22 +13,28 @@ import (
 const (
 	pieceMax    = 256 << 10              // one write(2)
 	yieldEnough = 32 << 10               // bytes waiting that make a claim good enough as it is
-	yieldSlow   = 100 * time.Microsecond // a yield that took longer: the process is starved
+	yieldSlow   = 100 * time.Microsecond // a yield that took longer than this
+	yieldEach   = time.Microsecond       // and this for each command it brought: the process is starved
 	yieldPause  = 64                     // claims without yielding after that
 	yieldMax    = 3                      // yields before one claim, while the queue grows
 )
 
 // yielding decides when the writer lets submitters run before it claims. A writer that runs the moment the first
 // command lands finds two or three; one that steps back once finds what all callers woken by the last replies have
-// to say, and turns it into one write.
+// to say, and turns it into one write. In a process starved of CPU a yield gives the turn to strangers: then it
+// costs latency and brings nothing, and is left out for a while.
 type yielding struct {
 	pause int // claims to go without
 	tries int
-	had   int // commands held at the last yield
+	had   int   // commands held at the last yield
+	took  int64 // what it cost, ns
 }
 
 // before says whether to yield now. cmds and bytes are what waits, held what is outstanding in all.
 func (y *yielding) before(cmds, bytes, held int) bool {
+	if y.tries > 0 && y.took > int64(yieldSlow)+int64(held-y.had)*int64(yieldEach) {
+		y.pause, y.tries = yieldPause, yieldMax
+	}
 	if cmds == 0 || held < 2 || bytes >= yieldEnough || y.tries >= yieldMax || y.tries > 0 && held <= y.had {
 		y.tries = 0
 		return false
@@ -45,9 +51,7 @@ func (y *yielding) before(cmds, bytes, held int) bool {
 func (y *yielding) yield(e *Engine) {
 	at := e.stamp()
 	runtime.Gosched()
-	if e.stamp()-at > int64(yieldSlow) {
-		y.pause, y.tries = yieldPause, yieldMax
-	}
+	y.took = e.stamp() - at
 }
 
 // serve writes on the engine goroutine until the session ends, and says how: reasonCut, or a clean end with nothing
