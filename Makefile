@@ -1,0 +1,60 @@
+# Targets: demo test check fuzz bench killrun servers requirements
+
+GO ?= go
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := check
+
+MODULES := $(sort $(dir $(shell find . -name go.mod -not -path './.*/*')))
+SYSTEMS := linux darwin windows
+FUZZTIME ?= 5s
+TIMEOUT ?= 7m
+SERVERS := redis-server:redis-server redis-sentinel:redis-sentinel beanstalkd:beanstalkd
+
+.PHONY: demo test check format vet house fuzz bench killrun servers requirements
+
+# 100,000 jobs made of the files of the Go installation, into a server inside the process, and back.
+demo:
+	cd jobs && $(GO) build -o bin/jobsub ./cmd/jobsub && bin/jobsub demo
+
+# Everything, under the race detector. Tests that need a server that is not there are skipped and say so;
+# FULLDUPLEX_REQUIRE_SERVERS=1 makes them fail.
+test: servers
+	for m in $(MODULES); do (cd $$m && $(GO) test -race -timeout $(TIMEOUT) ./...); done
+
+check: format vet house
+
+format:
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted:"; echo "$$bad"; exit 1; fi
+
+vet:
+	for m in $(MODULES); do for s in $(SYSTEMS); do (cd $$m && GOOS=$$s $(GO) vet ./...); done; done
+
+# Import table, file sizes, leak checks, requirement ids. Never from the test cache.
+house:
+	$(GO) test -count=1 ./internal/house
+
+# Each fuzz target for FUZZTIME.
+fuzz:
+	.ci/fuzz $(FUZZTIME) $(MODULES)
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench
+
+# 200,000 jobs at 20,000 a second while the server is killed with -9 and started again five times, once with
+# jobs that are never retried and once with jobs that are.
+killrun: servers
+	cd jobs && $(GO) test -v -timeout 10m -run Kill9 ./target -args -kill.jobs=200000 -kill.count=5
+
+# Brings the last column of docs/REQUIREMENTS.md up to date.
+requirements:
+	$(GO) run ./internal/house/cmd/requirements
+
+# Installs the servers that the tests start, where that is possible; else says which packages have them.
+servers:
+	@missing=(); for s in $(SERVERS); do command -v "$${s%%:*}" >/dev/null || missing+=("$${s##*:}"); done; \
+	if [ "$${#missing[@]}" -eq 0 ]; then exit 0; fi; \
+	if [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "$${missing[@]}"; } >&2 </dev/null \
+	    || echo "could not install $${missing[*]}: tests that need them are skipped" >&2; \
+	else echo "tests that need a server are skipped; the Debian packages are: $${missing[*]}" >&2; fi
