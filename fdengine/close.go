@@ -111,8 +111,9 @@ func (e *Engine) closedClass() error {
 func (e *Engine) fault(s *session, err error) {
 	e.caught.Add(1)
 	e.say("internal fault", err)
-	s.cut(err)
 	l := &e.log
+	e.recoverLock()
+	s.cut(err)
 	l.Lock()
 	bad := l.Check()
 	if bad != nil {
@@ -122,6 +123,19 @@ func (e *Engine) fault(s *session, err error) {
 	if bad != nil {
 		e.shut(ErrBroken, errors.Join(err, bad))
 	}
+}
+
+// recoverLock makes sure that the panic of our own code that brought us here does not hold the log's lock. The lock
+// is never held over anything that blocks: when it cannot be had for a second, the goroutine that panicked has it.
+func (e *Engine) recoverLock() {
+	for range 1000 {
+		if e.log.TryLock() {
+			e.log.Unlock()
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	e.log.Unlock()
 }
 
 // quiet waits, for a bounded time, until the reader is between chunks, so that the counts include all that callers

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
 )
 
 // Engine streams the commands of many callers over one connection at a time. All methods are safe for concurrent
@@ -98,7 +99,11 @@ func (e *Engine) Ping(ctx context.Context) error {
 	if e.opt.Ping == nil {
 		return e.reject(notSent(nil, errNoPing))
 	}
-	return e.Do(ctx, e.opt.Ping())
+	var ping Command
+	if err := panics.Catch("Ping", func() error { ping = e.opt.Ping(); return nil }); err != nil {
+		return e.reject(notSent(nil, err))
+	}
+	return e.Do(ctx, ping)
 }
 
 // start runs f on a goroutine that Done waits for. When foreign code ends the goroutine by Goexit, f is started
