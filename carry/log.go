@@ -66,7 +66,11 @@ func (l *Log[T]) Acked() uint64 { return l.answered }
 
 // Reaches says whether the oldest record in flight is one of s.
 func (l *Log[T]) Reaches(s Span[T]) bool {
-	return s.blk != nil && l.at == s.blk && l.ack >= s.first && l.inFlight > 0
+	b, i := l.at, l.ack
+	for b != nil && b != l.cur && i == b.n {
+		b, i = b.next, 0
+	}
+	return s.blk != nil && b == s.blk && i >= s.first && l.inFlight > 0
 }
 
 // Waiting counts the records that are away until their backoff has passed.
