@@ -19,8 +19,10 @@ demo:
 
 # Everything, under the race detector. Tests that need a server that is not there are skipped and say so;
 # FULLDUPLEX_REQUIRE_SERVERS=1 makes them fail.
+# The allocation tests run without the race detector, which allocates itself.
 test: servers
 	for m in $(MODULES); do (cd $$m && $(GO) test -race -timeout $(TIMEOUT) ./...); done
+	$(GO) test -timeout $(TIMEOUT) -run Allocation ./...
 
 check: format vet house
 
