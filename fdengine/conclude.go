@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,12 +54,37 @@ func (e *Engine) settleAll(match func(*carry.Record[entry]) bool) []carry.End[en
 }
 
 // conclude tells the owners. class and cause are for the records whose end was asked for; cause also stands behind
-// the failures of a cut.
+// the failures of a cut. Foreign completions run apart, so that a Goexit in one ends neither the engine goroutine
+// nor the reader in the middle of its work.
 func (e *Engine) conclude(ends []carry.End[entry], class, cause error) {
-	for i := range ends {
-		e.tellOr(ends[i], e.failure(ends[i], class, cause), func() { e.conclude(ends[i+1:], class, cause) })
+	if len(ends) == 0 {
+		return
 	}
 	e.sampleEnds(ends, class, cause)
+	next := 0
+	tell := func() error {
+		for next < len(ends) {
+			x := ends[next]
+			next++
+			e.tell(x, e.failure(x, class, cause))
+		}
+		return nil
+	}
+	if !slices.ContainsFunc(ends, isForeign) {
+		_ = tell()
+	}
+	for next < len(ends) {
+		_ = panics.Isolate("Complete", tell)
+	}
+}
+
+// isForeign says whether telling x runs code that is not ours.
+func isForeign(x carry.End[entry]) bool {
+	switch x.Owner.done.(type) {
+	case *call, *batch:
+		return x.Why == carry.WhyRefused
+	}
+	return true
 }
 
 // failure is the error of one outcome; nil for a command without reply that was sent.
@@ -85,7 +111,7 @@ func (e *Engine) failure(x carry.End[entry], class, cause error) error {
 
 // decodeRefusal lets the command decode the refusal that became its answer after all.
 func (e *Engine) decodeRefusal(x carry.End[entry]) error {
-	err := panics.Catch("DecodeReply", func() error {
+	err := panics.Isolate("DecodeReply", func() error {
 		return x.Owner.cmd.DecodeReply(Reply{Frame: x.Frame, Sends: x.Sends, Maybe: x.Fate == carry.MaybeExecuted})
 	})
 	if err == nil {
@@ -94,11 +120,8 @@ func (e *Engine) decodeRefusal(x carry.End[entry]) error {
 	return replyError(err, true, x.Fate == carry.MaybeExecuted, x.Sends)
 }
 
-// tell gives one outcome to its owner. A panic in a completion is counted; the outcome stands.
-func (e *Engine) tell(x carry.End[entry], err error) { e.tellOr(x, err, func() {}) }
-
-// tellOr is tell; when the completion ends this goroutine by Goexit, rest goes on on another one.
-func (e *Engine) tellOr(x carry.End[entry], err error, rest func()) {
+// tell gives one outcome to its owner. A panic or Goexit in a completion is counted; the outcome stands.
+func (e *Engine) tell(x carry.End[entry], err error) {
 	if x.Stream != nil {
 		streamDone(x.Stream)
 	}
@@ -108,16 +131,16 @@ func (e *Engine) tellOr(x carry.End[entry], err error, rest func()) {
 	case *batch:
 		d.finish(x.Tag, err, false)
 	default:
-		perr := panics.Guard("Complete", func(p *panics.Error) {
+		caught := func(p error) {
 			e.caught.Add(1)
-			e.start(rest)
-		}, func() error {
+			e.say("caught", p)
+		}
+		perr := panics.Guard("Complete", func(p *panics.Error) { caught(p) }, func() error {
 			d.Complete(x.Owner.cmd, err)
 			return nil
 		})
 		if perr != nil {
-			e.caught.Add(1)
-			e.say("caught", perr)
+			caught(perr)
 		}
 	}
 }
@@ -131,29 +154,25 @@ const stuckAfter = 100 * time.Millisecond
 func (e *Engine) detach(ends []carry.End[entry], class, cause error) {
 	var foreign []carry.End[entry]
 	for _, x := range ends {
-		switch x.Owner.done.(type) {
-		case *call, *batch:
-			if x.Why != carry.WhyRefused {
-				e.tell(x, e.failure(x, class, cause))
-				continue
-			}
+		if isForeign(x) {
+			foreign = append(foreign, x)
+		} else {
+			e.tell(x, e.failure(x, class, cause))
 		}
-		foreign = append(foreign, x)
 	}
 	e.sampleEnds(ends, class, cause)
 	if len(foreign) == 0 {
 		return
 	}
-	var next, told atomic.Int64
-	var work func()
-	work = func() {
+	var next atomic.Int64
+	work := func() { // start runs it again after a Goexit
+
 		for {
 			i := next.Add(1) - 1
 			if i >= int64(len(foreign)) {
 				return
 			}
-			e.tellOr(foreign[i], e.failure(foreign[i], class, cause), work)
-			told.Add(1)
+			e.tell(foreign[i], e.failure(foreign[i], class, cause))
 		}
 	}
 	e.start(work)

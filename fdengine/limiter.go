@@ -27,7 +27,7 @@ func (s *session) allowed(room, bytes int, alone bool) bool {
 		l.Unlock()
 		e.conclude(ends, ErrDenied, why)
 	}
-	err := panics.Guard("Allow", func(p *panics.Error) { deny(p) }, e.opt.Limiter.Allow)
+	err := panics.Isolate("Allow", e.opt.Limiter.Allow)
 	if err != nil {
 		deny(err)
 		return false
@@ -81,7 +81,7 @@ func (s *session) report(cause error, end bool) {
 }
 
 func (e *Engine) reportOne(err error) {
-	perr := panics.Catch("ReportResult", func() error { e.opt.Limiter.ReportResult(err); return nil })
+	perr := panics.Isolate("ReportResult", func() error { e.opt.Limiter.ReportResult(err); return nil })
 	if perr != nil {
 		e.caught.Add(1)
 		e.say("caught", perr)

@@ -7,12 +7,13 @@ import (
 	"github.com/fdengine/fullduplex/panics"
 )
 
-// observe tells the observer, if there is one. No lock is held.
+// observe tells the observer, if there is one. No lock is held. It runs apart, so that a Goexit in it costs the
+// calling goroutine nothing.
 func (e *Engine) observe(ev Event) {
 	if e.opt.Observer == nil {
 		return
 	}
-	if err := panics.Catch("Observer", func() error { e.opt.Observer.Observe(ev); return nil }); err != nil {
+	if err := panics.Isolate("Observer", func() error { e.opt.Observer.Observe(ev); return nil }); err != nil {
 		e.caught.Add(1)
 		e.say("caught", err)
 	}
@@ -63,7 +64,7 @@ func (e *Engine) say(what string, err error) {
 	if e.opt.Logger == nil {
 		return
 	}
-	if perr := panics.Catch("Logger", func() error { e.opt.Logger.Warn(what, "err", err); return nil }); perr != nil {
+	if perr := panics.Isolate("Logger", func() error { e.opt.Logger.Warn(what, "err", err); return nil }); perr != nil {
 		e.caught.Add(1)
 	}
 }

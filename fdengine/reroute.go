@@ -163,18 +163,15 @@ func (e *Engine) handOver(why error, cs []*Carry) {
 	if len(cs) == 0 {
 		return
 	}
-	fail := func(p error) {
-		e.caught.Add(1)
-		e.say("caught", p)
-		for _, c := range cs {
-			c.Fail(p)
-		}
-	}
-	err := panics.Guard("Reroute", func(p *panics.Error) { fail(p) }, func() error {
+	err := panics.Isolate("Reroute", func() error {
 		e.opt.Rerouter.Reroute(why, cs)
 		return nil
 	})
 	if err != nil {
-		fail(err)
+		e.caught.Add(1)
+		e.say("caught", err)
+		for _, c := range cs {
+			c.Fail(err)
+		}
 	}
 }

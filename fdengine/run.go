@@ -17,19 +17,38 @@ func (e *Engine) run() {
 		s.cut(panics.ErrGoexit)
 		e.end(s, reasonCut)
 	}
+	e.settleState()
 	for e.awaitWork() {
 		conn, err := e.lease()
 		if err != nil {
 			e.leaseFailed(err)
 			continue
 		}
-		s := e.open(conn)
+		proto, err := e.protocol()
+		if err != nil {
+			e.remove(conn, err)
+			e.leaseFailed(err)
+			continue
+		}
+		s := e.open(conn, proto)
 		if s == nil {
 			break
 		}
 		e.end(s, s.serve())
 	}
 	e.stopNow()
+}
+
+// settleState brings a goroutine that was started again to where run begins.
+func (e *Engine) settleState() {
+	e.log.Lock()
+	defer e.log.Unlock()
+	if e.state == stateLeasing {
+		e.setState(stateBackoff)
+	}
+	if e.state == stateBackoff {
+		e.setState(stateIdle)
+	}
 }
 
 // awaitWork parks until the log owes something. False: the engine is to end.
@@ -94,8 +113,19 @@ func (e *Engine) leaseFailed(err error) {
 	e.backoff()
 }
 
+// protocol makes the framer and judge of the next session. It runs apart like Lease.
+func (e *Engine) protocol() (p Protocol, err error) {
+	err = panics.Isolate("Protocol", func() error { p = e.opt.Protocol(); return nil })
+	if err == nil && p == nil {
+		err = errNoProtocol
+	}
+	return p, err
+}
+
+var errNoProtocol = errors.New("fdengine: Options.Protocol returned nil")
+
 // open starts a session on conn; nil when the engine was closed meanwhile.
-func (e *Engine) open(conn *pool.Conn) *session {
+func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
 	l := &e.log
 	l.Lock()
 	if !e.setState(stateRunning) {
@@ -104,7 +134,7 @@ func (e *Engine) open(conn *pool.Conn) *session {
 		return nil
 	}
 	e.noConn = 0
-	s := newSession(e, conn)
+	s := newSession(e, conn, proto)
 	e.sess, e.serving = s, s
 	e.count.Sessions++
 	l.Unlock()

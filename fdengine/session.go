@@ -52,8 +52,8 @@ type session struct {
 	limiting limiting
 }
 
-func newSession(e *Engine, conn *pool.Conn) *session {
-	s := &session{e: e, conn: conn, proto: e.opt.Protocol(), readerDone: make(chan struct{})}
+func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
+	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
 	s.addr = addrOf(conn)
 	s.started = e.stamp()
 	s.base, s.active, s.useful = s.started, s.started, s.started

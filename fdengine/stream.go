@@ -34,10 +34,14 @@ func (s *Stream) Do(ctx context.Context, cmd Command) error {
 	if err := s.enter(); err != nil {
 		return s.e.reject(err)
 	}
-	accepted, err := s.e.do(ctx, cmd, &s.log)
-	if !accepted {
-		s.leave()
-	}
+	accepted := false
+	defer func() { // also when the command's own code ends this goroutine
+		if !accepted {
+			s.leave()
+		}
+	}()
+	var err error
+	accepted, err = s.e.do(ctx, cmd, &s.log)
 	return err
 }
 
@@ -55,10 +59,14 @@ func (s *Stream) submit(ctx context.Context, cmd Command, done Completion, try b
 	if err := s.enter(); err != nil {
 		return s.e.reject(err)
 	}
+	accepted := false
+	defer func() {
+		if !accepted {
+			s.leave()
+		}
+	}()
 	err := s.e.submit(ctx, cmd, done, &s.log, try)
-	if err != nil {
-		s.leave()
-	}
+	accepted = err == nil
 	return err
 }
 

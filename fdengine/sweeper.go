@@ -159,7 +159,7 @@ func (s *session) idle(now int64) (ping bool) {
 func (e *Engine) sendPing(s *session) {
 	var rec carry.Record[entry]
 	var enc []byte
-	err := panics.Catch("Ping", func() (err error) {
+	err := panics.Isolate("Ping", func() (err error) {
 		cmd := e.opt.Ping()
 		rec.Owner = entry{cmd, thePinger}
 		rec.Frames = 1
@@ -169,6 +169,9 @@ func (e *Engine) sendPing(s *session) {
 	if err != nil || len(enc) == 0 {
 		e.caught.Add(1)
 		e.say("no ping", err)
+		e.log.Lock()
+		s.active = e.stamp() // not again before its time
+		e.log.Unlock()
 		return
 	}
 	l := &e.log
