@@ -45,6 +45,7 @@ func bubble(t *testing.T, o setup, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, o)
+		defer r.abandon()
 		f(t, r)
 		r.finish()
 	})
@@ -110,6 +111,15 @@ func (r *rig) finish() {
 	require.NoError(r.t, r.leaser.Check())
 	r.leaser.Close()
 	require.NoError(r.t, r.server.Close())
+}
+
+// abandon ends what a failed test left running, so that the bubble says what failed and not that it is stuck.
+func (r *rig) abandon() {
+	if r.t.Failed() {
+		_ = r.Close()
+		r.leaser.Close()
+		_ = r.server.Close()
+	}
 }
 
 // even checks conservation after quiescence.

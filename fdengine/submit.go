@@ -232,10 +232,15 @@ func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duratio
 // withdrawn ends a call whose caller left.
 func (e *Engine) withdrawn(start int64, s *carry.Stream[entry], w carry.Withdrawal, cause error) error {
 	err := &CallError{Fate: w.Fate, Sends: w.Sends, Cause: cause}
+	var broken []carry.End[entry]
 	e.log.Lock()
 	e.settled(w.Fate)
+	if w.Broke {
+		broken = e.settleAll(func(*carry.Record[entry]) bool { return false })
+	}
 	e.letIn()
 	e.log.Unlock()
+	e.detach(broken, nil, nil)
 	streamDone(s)
 	e.sample(start, w.Fate, w.Sends, err)
 	return err

@@ -43,7 +43,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	var expired, outage []carry.End[entry]
 
 	l.Lock()
-	if now >= e.nextSettle {
+	if now >= e.nextSettle || l.Untold() > 0 {
 		l.Settle(func(r *carry.Record[entry]) bool { return r.SettleBy != 0 && r.SettleBy <= now },
 			carry.WhyExpired, e.collect(&expired))
 		e.nextSettle = math.MaxInt64
