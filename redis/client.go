@@ -25,12 +25,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	eo, addr := o.Engine, o.Addr
-	eo.Protocol = func() fdengine.Protocol { return NewProtocol(addr) }
-	eo.Leaser = p
-	eo.Ping = func() fdengine.Command { return Ping() }
-	eo.OnPush = o.OnPush
-	e, err := fdengine.New(eo)
+	e, err := fdengine.New(o.engine(p))
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -75,7 +70,8 @@ func (c *Client) Stream() *fdengine.Stream { return c.engine.Stream() }
 // Ping asks the server for a PONG.
 func (c *Client) Ping(ctx context.Context) error { return c.engine.Ping(ctx) }
 
-// Ready is closed while there is a usable connection; see fdengine.Engine.
+// Ready is closed when there has been a first usable connection. The client dials only when there is work: Ping
+// asks for one.
 func (c *Client) Ready() <-chan struct{} { return c.engine.Ready() }
 
 // Engine is the engine behind the client, for what the client does not offer. Closing it closes the client.

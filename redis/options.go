@@ -12,6 +12,7 @@ import (
 
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/pool"
+	"github.com/fdengine/fullduplex/proto/resp"
 )
 
 // Options say which server to talk to, as whom, and how. Zero fields take the stated default. Addr is required.
@@ -45,8 +46,8 @@ type Options struct {
 	Engine fdengine.Options
 }
 
-// Validate returns all faults at once, each with value and bound; never a password. What concerns the engine's
-// tuning is checked by New.
+// Validate returns all faults at once, each with value and bound; never a password. Faults of Engine are among
+// them.
 func (o Options) Validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("redis: "+format, args...)) }
@@ -74,10 +75,9 @@ func (o Options) Validate() error {
 	if o.Engine.OnPush != nil {
 		fault("Engine.OnPush is set, use OnPush")
 	}
-	if err := o.pool().Validate(); err != nil {
-		faults = append(faults, err)
-	}
-	return errors.Join(faults...)
+	po := o.pool()
+	po.BackoffMin, po.BackoffMax = 0, 0 // the engine's, and checked there
+	return errors.Join(errors.Join(faults...), po.Validate(), o.engine((*pool.Pool)(nil)).Validate())
 }
 
 // pool makes the options of the pool that serves the client: one connection in use, one being replaced.
@@ -93,6 +93,20 @@ func (o Options) pool() pool.Options {
 		po.Credentials = func(context.Context) (string, string, error) { return username, password, nil }
 	}
 	return po
+}
+
+// engine makes the options of the engine that leases from l.
+func (o Options) engine(l pool.Leaser) fdengine.Options {
+	eo, addr := o.Engine, o.Addr
+	limits := resp.Limits{}
+	if eo.MaxReply > resp.DefaultBulk {
+		limits.Bulk = eo.MaxReply // a lower MaxReply is the engine's to enforce, by failing one command only
+	}
+	eo.Protocol = func() fdengine.Protocol { return newProtocol(addr, limits) }
+	eo.Leaser = l
+	eo.Ping = func() fdengine.Command { return Ping() }
+	eo.OnPush = o.OnPush
+	return eo
 }
 
 // String names server, user and database.

@@ -18,12 +18,14 @@ type protocol struct {
 
 // NewProtocol returns the framer and judge of one session with the server at addr, for Options.Protocol of an
 // engine that is not made by New.
-func NewProtocol(addr string) fdengine.Protocol {
+func NewProtocol(addr string) fdengine.Protocol { return newProtocol(addr, resp.Limits{}) }
+
+func newProtocol(addr string, limits resp.Limits) *protocol {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		host = ""
 	}
-	return &protocol{scan: resp.NewScanner(resp.Limits{}), host: host}
+	return &protocol{scan: resp.NewScanner(limits), host: host}
 }
 
 var errMaxClients = errors.New("redis: the server refused the connection: " + maxClients)

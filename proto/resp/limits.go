@@ -11,14 +11,16 @@ type Limits struct {
 	Depth    int // nested aggregates; default 128
 	Elements int // values a frame still owes at any moment (a map counts keys and values); default 1<<27
 	Line     int // bytes of one line with its end, for text types; default 1 MiB
-	Bulk     int // bytes of one bulk payload; default 512 MiB
+	Bulk     int // bytes of one bulk payload; default DefaultBulk
 }
+
+// DefaultBulk is the default of Limits.Bulk, in bytes: what servers accept at most unless told otherwise.
+const DefaultBulk = 512 << 20
 
 const (
 	defaultDepth    = 128
 	defaultElements = 1 << 27
 	defaultLine     = 1 << 20
-	defaultBulk     = 512 << 20
 	maxHeader       = 64 // bytes of a line that holds a number, its end included
 )
 
@@ -41,7 +43,7 @@ func (l Limits) withDefaults() Limits {
 	for _, f := range []struct {
 		field *int
 		def   int
-	}{{&l.Depth, defaultDepth}, {&l.Elements, defaultElements}, {&l.Line, defaultLine}, {&l.Bulk, defaultBulk}} {
+	}{{&l.Depth, defaultDepth}, {&l.Elements, defaultElements}, {&l.Line, defaultLine}, {&l.Bulk, DefaultBulk}} {
 		switch {
 		case *f.field == 0:
 			*f.field = f.def
