@@ -27,7 +27,7 @@ func (s *session) allowed(room, bytes int, alone bool) bool {
 		l.Unlock()
 		e.conclude(ends, ErrDenied, why)
 	}
-	err := panics.Isolate("Allow", e.opt.Limiter.Allow)
+	err := panics.Guard("Allow", func(p *panics.Error) { deny(p) }, e.opt.Limiter.Allow)
 	if err != nil {
 		deny(err)
 		return false
@@ -50,40 +50,44 @@ func (s *session) claimed(published uint64) {
 }
 
 // report tells the limiter what became of its claims: nil for each whose replies have all arrived; at the end of the
-// session cause for the others.
+// session cause for the others. Each is taken off the list before it is told, so that none is told twice.
 func (s *session) report(cause error, end bool) {
 	e := s.e
 	if e.opt.Limiter == nil {
 		return
 	}
-	e.log.Lock()
-	n, acked := 0, e.log.Acked()
-	for n < len(s.limiting.ends) && (s.limiting.ends[n] <= acked && !end) {
-		n++
-	}
-	left := 0
-	if end {
-		left = len(s.limiting.ends)
-		if s.limiting.credit {
-			n = 1 // allowed, and never used
+	for {
+		e.log.Lock()
+		result, ok := s.nextReport(cause, end)
+		e.log.Unlock()
+		if !ok {
+			return
 		}
-		s.limiting.ends, s.limiting.credit = nil, false
-	} else {
-		s.limiting.ends = append(s.limiting.ends[:0], s.limiting.ends[n:]...)
-	}
-	e.log.Unlock()
-	for ; n > 0; n-- {
-		e.reportOne(nil)
-	}
-	for ; left > 0; left-- {
-		e.reportOne(cause)
+		err := panics.Guard("ReportResult", func(*panics.Error) {
+			e.caught.Add(1)
+			e.start(func() { s.report(cause, end) })
+		}, func() error { e.opt.Limiter.ReportResult(result); return nil })
+		if err != nil {
+			e.caught.Add(1)
+			e.say("caught", err)
+		}
 	}
 }
 
-func (e *Engine) reportOne(err error) {
-	perr := panics.Isolate("ReportResult", func() error { e.opt.Limiter.ReportResult(err); return nil })
-	if perr != nil {
-		e.caught.Add(1)
-		e.say("caught", perr)
+// nextReport takes the next report off the list. Under the lock.
+func (s *session) nextReport(cause error, end bool) (result error, ok bool) {
+	l := &s.limiting
+	switch {
+	case len(l.ends) > 0 && l.ends[0] <= s.e.log.Acked() && !end:
+		result = nil
+	case len(l.ends) > 0 && end:
+		result = cause
+	case l.credit && end:
+		l.credit = false // allowed, and never used
+		return nil, true
+	default:
+		return nil, false
 	}
+	l.ends = append(l.ends[:0], l.ends[1:]...)
+	return result, true
 }

@@ -7,17 +7,20 @@ import (
 	"github.com/fdengine/fullduplex/panics"
 )
 
-// observe tells the observer, if there is one. No lock is held. It runs apart, so that a Goexit in it costs the
-// calling goroutine nothing.
+// observe tells the observer, if there is one. No lock is held. A Goexit in it ends the calling goroutine, which
+// start brings back; so nothing that has to happen may come after a call of it, or it must be in the state kept.
 func (e *Engine) observe(ev Event) {
 	if e.opt.Observer == nil {
 		return
 	}
-	if err := panics.Isolate("Observer", func() error { e.opt.Observer.Observe(ev); return nil }); err != nil {
+	if err := panics.Guard("Observer", e.exited, func() error { e.opt.Observer.Observe(ev); return nil }); err != nil {
 		e.caught.Add(1)
 		e.say("caught", err)
 	}
 }
+
+// exited counts a Goexit in foreign code.
+func (e *Engine) exited(*panics.Error) { e.caught.Add(1) }
 
 func (e *Engine) newSample(start int64, fate carry.Fate, sends int, err error) Sample {
 	return Sample{Took: time.Duration(max(e.clock.Load()-start, 0)), Fate: fate, Sends: sends, Err: err}

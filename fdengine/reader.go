@@ -46,9 +46,10 @@ type readState struct {
 
 	fates   [3]uint64 // settled in this chunk
 	replies uint64
-	fine    uint64 // of them, no refusals
-	ghost   bool   // the verdict at hand is about a ghost's reply
-	push    int    // length of the push frame at hand
+	fine    uint64               // of them, no refusals
+	ghost   bool                 // the verdict at hand is about a ghost's reply
+	push    int                  // length of the push frame at hand
+	flow    *carry.Stream[entry] // of the command being told
 	samples []Sample
 }
 
@@ -63,6 +64,10 @@ func (s *session) load(extra []byte) int {
 // read is the reader goroutine: always parked on the socket, also while the connection is idle or the writer is
 // blocked. It ends when the connection is dead, or asked to leave it in peace.
 func (s *session) read() {
+	if s.cutFlag.Load() && !s.inChunk { // Goexit in an observer, after the end
+		close(s.readerDone)
+		return
+	}
 	if s.inChunk || s.w > s.r {
 		if !s.process() {
 			close(s.readerDone)
@@ -309,7 +314,9 @@ func (s *session) fault(p *panics.Error) error {
 		s.retire(p)
 	case stagePush:
 		s.dropPush()
-	case stageComplete, stageObserver, stageLimiter:
+	case stageComplete:
+		s.flowDone()
+	case stageObserver, stageLimiter:
 	case stageVerdict:
 		if rec := s.chunk.Peek(); rec != nil && !s.ghost && !rec.Undecide() {
 			s.leaver(rec)

@@ -13,9 +13,13 @@ import (
 // run is the engine goroutine: it waits for work, leases a connection, serves it, and starts over.
 func (e *Engine) run() {
 	if s := e.serving; s != nil {
-		// Foreign code ended this goroutine in the middle of a session (start has brought us back).
-		s.cut(panics.ErrGoexit)
-		e.end(s, reasonCut)
+		// Foreign code ended this goroutine in the middle of a session (start has brought us back). Between two writes
+		// the session goes on; in the middle of one nobody knows what left.
+		if s.writing {
+			s.written = len(s.span.Bytes)
+			s.cut(panics.ErrGoexit)
+		}
+		e.end(s, s.serve())
 	}
 	e.settleState()
 	for e.awaitWork() {
@@ -139,8 +143,8 @@ func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
 	e.count.Sessions++
 	l.Unlock()
 	e.readyOnce.Do(func() { close(e.ready) })
-	e.observe(Event{Kind: EventSessionStart, Addr: s.addr})
 	e.start(s.read)
+	e.observe(Event{Kind: EventSessionStart, Addr: s.addr})
 	return s
 }
 

@@ -129,6 +129,9 @@ func (s *session) writeLoop() reason {
 			continue
 		}
 		s.span, s.written, s.writing = span, 0, true
+		if inFlight == 0 {
+			s.base = max(s.base, e.clock.Load())
+		}
 		s.claimed(l.Published())
 		if e.room.first != nil {
 			e.letIn()
@@ -175,12 +178,12 @@ func (s *session) send(span carry.Span[entry]) {
 		e.letIn()
 	}
 	l.Unlock()
+	if err != nil {
+		s.cut(err)
+	}
 	e.conclude(ends, nil, nil)
 	if e.opt.Observer != nil {
 		e.observe(Event{Kind: EventWrote, Commands: span.Commands, Bytes: n, Addr: s.addr})
-	}
-	if err != nil {
-		s.cut(err)
 	}
 }
 
