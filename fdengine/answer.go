@@ -83,9 +83,7 @@ func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
 	if s.e.opt.Observer != nil {
 		s.samples = append(s.samples, s.e.newSample(start, fate, sends, err))
 	}
-	if stream != nil {
-		streamDone(stream)
-	}
+	s.flow = stream
 	switch d := owner.done.(type) {
 	case *call:
 		d.finish(err, true)
@@ -97,6 +95,13 @@ func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
 		d.Complete(owner.cmd, err)
 		s.stage = stageOwn
 	}
+	s.flowDone()
+}
+
+// flowDone counts the command that was just told out of its Stream: a Flush returns after the completions.
+func (s *session) flowDone() {
+	streamDone(s.flow)
+	s.flow = nil
 }
 
 // advance moves past the oldest record and, if took, past its frames.

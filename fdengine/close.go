@@ -62,6 +62,8 @@ func (e *Engine) Close() error {
 
 // shut is the final stop. class and cause are what the rest ends with.
 func (e *Engine) shut(class, cause error) {
+	e.alive.Add(1) // Done comes after the outcomes that are told below
+	defer e.gone()
 	l := &e.log
 	l.Lock()
 	if e.state == stateClosed && e.stopping {

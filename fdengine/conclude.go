@@ -122,9 +122,7 @@ func (e *Engine) decodeRefusal(x carry.End[entry]) error {
 
 // tell gives one outcome to its owner. A panic or Goexit in a completion is counted; the outcome stands.
 func (e *Engine) tell(x carry.End[entry], err error) {
-	if x.Stream != nil {
-		streamDone(x.Stream)
-	}
+	defer streamDone(x.Stream) // a Flush returns after the completions
 	switch d := x.Owner.done.(type) {
 	case *call:
 		d.finish(err, false)

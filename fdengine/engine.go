@@ -52,6 +52,7 @@ type Engine struct {
 	done      chan struct{}
 	stopOnce  sync.Once
 	readyOnce sync.Once
+	doneOnce  sync.Once
 	alive     atomic.Int64 // goroutines
 	leaseCtx  context.Context
 	leaseStop context.CancelFunc
@@ -116,13 +117,18 @@ func (e *Engine) start(f func()) {
 			if !returned {
 				e.start(f)
 			}
-			if e.alive.Add(-1) == 0 {
-				close(e.done)
-			}
+			e.gone()
 		}()
 		f()
 		returned = true
 	}()
+}
+
+// gone counts one goroutine out. Done is closed once; what a Carry still owes after that does not open it again.
+func (e *Engine) gone() {
+	if e.alive.Add(-1) == 0 {
+		e.doneOnce.Do(func() { close(e.done) })
+	}
 }
 
 // stamp reads the clock and shows it to submitters.
