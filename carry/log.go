@@ -289,6 +289,9 @@ func (l *Log[T]) drop(b *block[T], from int) {
 	cmds, bytes := b.compact(from)
 	l.cmds -= cmds
 	l.bytes -= bytes
+	if b.big && b.n == 0 {
+		b.buf = nil // the block may stand where a position is, and stay for a while
+	}
 }
 
 // Written says that the writer is done with its span: the block may be recycled.
@@ -343,8 +346,9 @@ func (l *Log[T]) release() {
 
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {
-	l.free, l.nfree = nil, 0
+	l.seek() // past what died
 	l.release()
+	l.free, l.nfree = nil, 0
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
 	}
