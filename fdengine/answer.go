@@ -72,7 +72,7 @@ func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
 	rec.Settle()
 	s.advance(took)
 	if !owner.counted() {
-		s.pinging = false
+		s.ponged = true
 		return
 	}
 	fate := carry.Answered

@@ -46,6 +46,7 @@ type readState struct {
 
 	fates   [3]uint64 // settled in this chunk
 	replies uint64
+	ponged  bool                 // one of them was the idle ping's
 	fine    uint64               // of them, no refusals
 	ghost   bool                 // the verdict at hand is about a ghost's reply
 	push    int                  // length of the push frame at hand
@@ -188,7 +189,7 @@ func (s *session) account(now int64) (wake bool) {
 	}
 	if s.replies > 0 {
 		s.base, s.active = now, now
-		if !s.pinging {
+		if !s.ponged || s.replies > 1 {
 			s.useful = now
 		}
 		s.answers += s.replies
@@ -197,6 +198,9 @@ func (s *session) account(now int64) (wake bool) {
 	if s.fine > 0 {
 		s.good += s.fine
 		e.failures = 0
+	}
+	if s.ponged {
+		s.ponged, s.pinging = false, false
 	}
 	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
 	e.letIn()
