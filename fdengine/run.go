@@ -210,6 +210,9 @@ func (e *Engine) end(s *session, why reason) {
 	e.readBuf = s.buf
 	s.report(cause, true)
 	e.conclude(ends, nil, cause)
+	if why == reasonCut && e.opt.Rerouter != nil && !bad {
+		e.evict(cause)
+	}
 	if repeats > 0 {
 		e.observe(Event{Kind: EventRetried, Commands: repeats})
 	}
@@ -217,9 +220,6 @@ func (e *Engine) end(s *session, why reason) {
 	e.say("session ended: "+why.String(), cause)
 	if bad {
 		return
-	}
-	if why == reasonCut && e.opt.Rerouter != nil {
-		e.evict(cause)
 	}
 	switch why {
 	case reasonCut:
