@@ -122,7 +122,7 @@ func (s *session) makeRoom() {
 func (s *session) process() bool {
 	e, l := s.e, &s.e.log
 	if !s.inChunk {
-		s.userAt.Store(e.stamp())
+		s.userAt.Store(max(e.stamp(), 1))
 		l.Lock()
 		l.Begin(&s.chunk)
 		l.Unlock()
@@ -144,10 +144,15 @@ func (s *session) process() bool {
 		s.fell = p
 	}
 	now := e.stamp()
+	busy := now - s.userAt.Load()
 	var first bool
 	l.Lock()
 	l.End(&s.chunk)
 	s.inChunk = false
+	s.base = min(s.base+busy, now) // what foreign code took is not the peer's time; nor is it for the write:
+	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
+		s.writeAt.CompareAndSwap(at, now+1)
+	}
 	wake := s.account(now)
 	if err != nil {
 		first = s.cutLocked(err)

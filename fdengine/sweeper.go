@@ -127,12 +127,15 @@ func (s *session) late(now int64) (cut error, poke int64) {
 	busy := s.userAt.Load() != 0
 	if rt := int64(e.opt.ReadTimeout); rt > 0 && inFlight > 0 && !busy && now-s.base > rt &&
 		!(s.writing && e.log.Reaches(s.span)) {
-		return errReadTimeout, 0
+		block := e.log.Blocks()
+		if block != carry.BlockForever && now-s.base > rt+int64(block)*int64(time.Millisecond) {
+			return errReadTimeout, 0
+		}
 	}
 	if s.ending != reasonNone && e.opt.ReadTimeout == 0 && now-s.endAt > int64(drainBound) && !busy {
 		return errDrainTimeout, 0
 	}
-	if wt := int64(e.opt.WriteTimeout); wt > 0 {
+	if wt := int64(e.opt.WriteTimeout); wt > 0 && !busy {
 		if at := s.writeAt.Load(); at > 0 && now-at > wt {
 			return nil, at
 		}
