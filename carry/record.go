@@ -26,6 +26,9 @@ const (
 	stateMask = 7
 )
 
+// BlockForever, as Record.Block, is a command the server may hold as long as it likes.
+const BlockForever = ^uint32(0)
+
 // Record is one command in the log: who owns it, its bytes, and all that decides whether it may be sent again.
 // Records live in blocks by value. The exported fields are set by the submitter before Append and not changed
 // afterwards, but Owner, which is dropped by whoever settles the record.
@@ -41,6 +44,7 @@ type Record[T any] struct {
 	size     uint32
 	own      uint32 // the state word when there is no ticket
 	gen      uint32 // of Stream at append
+	Block    uint32 // ms that the server may take on purpose; BlockForever = any time
 	Budget   uint16 // re-sends that may have executed
 	Frames   uint16 // replies on the wire; 0 = none
 	Skip     uint16 // leading frames that are not for the command
@@ -187,9 +191,10 @@ func (r *Record[T]) Spent() bool { return r.sends > r.Budget }
 
 // Withdrawal is what Withdraw found.
 type Withdrawal struct {
-	Won   bool // the caller is free; false: an outcome is coming, wait for it
-	Fate  Fate
-	Sends int
+	Flying bool // it was published: a ghost stays on the wire
+	Won    bool // the caller is free; false: an outcome is coming, wait for it
+	Fate   Fate
+	Sends  int
 	// Broke: the record may have run, will not be sent again, and is (or, if it was away, may be) in a Stream,
 	// which breaks. Call Settle, with a match that picks nothing, to be told of the later records of it.
 	Broke bool

@@ -52,7 +52,7 @@ func (l *Log[T]) tombstone(t *Ticket[T]) Withdrawal {
 	r := &b.recs[i]
 	published := b.passed || b == l.cur && i < l.pub
 	e := r.end(WhyAsked, published)
-	w := Withdrawal{Won: true, Fate: e.Fate, Sends: e.Sends}
+	w := Withdrawal{Won: true, Flying: published, Fate: e.Fate, Sends: e.Sends}
 	if published {
 		return w
 	}
@@ -165,6 +165,24 @@ func (l *Log[T]) Pending(f func(r *Record[T], published bool) bool) {
 	if more {
 		l.pendingAway(func(r *Record[T]) bool { return f(r, false) })
 	}
+}
+
+// Queued is what is not in flight: records that wait to be published, tombstones and those away included. Unlike
+// Held it takes no account of a chunk that is open, so that no record is ever overlooked.
+func (l *Log[T]) Queued() (cmds, bytes int) { return l.cmds - l.inFlight, l.bytes - l.flying }
+
+// Blocks is how long the server may hold the oldest record in flight on purpose, in ms.
+func (l *Log[T]) Blocks() (ms uint32) {
+	l.each(func(_ *block[T], r *Record[T], published bool) bool {
+		if published && r.Frames == 0 {
+			return true
+		}
+		if published {
+			ms = r.Block
+		}
+		return false
+	})
+	return ms
 }
 
 // Oldest returns the start time of the oldest record in flight that expects a reply, ghosts included. False:

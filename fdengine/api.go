@@ -41,6 +41,7 @@ type Spec struct {
 	Frames  int           // reply frames on the wire: 0 = one, NoReply = none, n = n frames (at most 65,535)
 	Skip    int           // leading frames that are not for DecodeReply (ASKING, use); less than Frames
 	Route   uint64        // slot or key hash; opaque to the engine, kept for re-routing
+	Block   time.Duration // how long the server may hold the reply on purpose (BLPOP, reserve): added to ReadTimeout; negative = for ever
 	Timeout time.Duration // settle by submit + Timeout, within about 10 ms; 0 = none. Cheaper than a ctx deadline
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	MaxReply     int           // bytes of one reply frame; default 512 MiB
 	MaxRefusals  int           // sends of one command answered by RetryHere; default 32, negative = none
 	MaxRedirects int           // Reroutes of one command; default 8, negative = none
+	CutOnCancel  bool          // a caller who leaves a command on the wire cuts the connection: for lent ones, where it may block
 	StrictOrder  bool          // at a cut, everything published after a failed command fails as well
 
 	Limiter  Limiter

@@ -164,6 +164,12 @@ func (s *Spec) fill(r *carry.Record[entry], budget int) error {
 	if s.Budget != 0 {
 		budget = min(max(s.Budget, 0), 65535)
 	}
+	switch ms := s.Block.Milliseconds(); {
+	case s.Block < 0:
+		r.Block = carry.BlockForever
+	case s.Block > 0:
+		r.Block = uint32(min(ms+1, int64(carry.BlockForever-1)))
+	}
 	r.Class, r.Route = s.Class, s.Route
 	r.Budget, r.Frames, r.Skip = uint16(budget), uint16(frames), uint16(s.Skip)
 	return nil
@@ -238,8 +244,14 @@ func (e *Engine) withdrawn(start int64, s *carry.Stream[entry], w carry.Withdraw
 	if w.Broke {
 		broken = e.settleAll(func(*carry.Record[entry]) bool { return false })
 	}
+	lent := e.sess
+	cut := w.Flying && e.opt.CutOnCancel && lent != nil && lent.cutLocked(errLeft)
 	e.letIn()
 	e.log.Unlock()
+	if cut {
+		_ = lent.conn.Abort()
+		e.signal()
+	}
 	e.detach(broken, nil, nil)
 	streamDone(s)
 	e.sample(start, w.Fate, w.Sends, err)

@@ -108,13 +108,12 @@ func (s *session) writeLoop() reason {
 		if alone && inFlight > 0 {
 			room = 0
 		}
-		held, bytes := l.Held()
-		waits := held - inFlight
+		waits, bytes := l.Queued()
 		if room <= 0 || waits == 0 {
 			e.await(waits > 0)
 			continue
 		}
-		if y.before(waits, bytes-flying, held) {
+		if y.before(waits, bytes, waits+inFlight) {
 			l.Unlock()
 			y.yield(e)
 			continue
