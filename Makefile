@@ -8,7 +8,7 @@ SHELL := bash
 MODULES := $(sort $(dir $(shell find . -name go.mod -not -path './.*/*')))
 SYSTEMS := linux darwin windows
 FUZZTIME ?= 5s
-TIMEOUT ?= 7m
+TIMEOUT ?= 4m
 SERVERS := redis-server:redis-server redis-sentinel:redis-sentinel beanstalkd:beanstalkd
 
 .PHONY: demo test check format vet house fuzz bench killrun servers requirements
@@ -21,8 +21,9 @@ demo:
 # FULLDUPLEX_REQUIRE_SERVERS=1 makes them fail.
 # The allocation tests run without the race detector, which allocates itself.
 test: servers
-	for m in $(MODULES); do (cd $$m && $(GO) test -race -timeout $(TIMEOUT) ./...); done
-	$(GO) test -timeout $(TIMEOUT) -run Allocation ./...
+	@bad=; for m in $(MODULES); do \
+	  (cd $$m && $(GO) test -race -timeout $(TIMEOUT) ./... && $(GO) test -timeout $(TIMEOUT) -run Alloc ./...) || bad="$$bad $$m"; \
+	done; if [ -n "$$bad" ]; then echo "failed in:$$bad"; exit 1; fi
 
 check: format vet house
 

@@ -60,6 +60,12 @@ func (d *desk) accept(line int64) {
 	}
 }
 
+// withdraw undoes accept for a job that the target did not take; line is the one before it.
+func (d *desk) withdraw(line int64) {
+	d.accepted.Add(-1)
+	d.line.Store(line)
+}
+
 // collect returns all settled tickets, appended to into. When there are none it asks for a call once need of
 // them have come in, and the caller waits on wake.
 func (d *desk) collect(into []*Ticket, need int) []*Ticket {

@@ -29,6 +29,7 @@ type call struct {
 type fake struct {
 	answer func(call) error // nil func: every job is taken
 	refuse func(call) error // Submit's own error; nil func: none
+	sends  int              // of each job; 0: one, or none when it was not sent
 	async  bool             // answers come from another goroutine, in bursts
 
 	mu struct {
@@ -80,6 +81,13 @@ func (f *fake) settle() {
 			f.mu.open = append(f.mu.open, c)
 			f.mu.Unlock()
 			continue
+		}
+		c.ticket.Sends = 1
+		if fdengine.FateOf(err) == carry.NotSent {
+			c.ticket.Sends = 0
+		}
+		if f.sends > 0 {
+			c.ticket.Sends = f.sends
 		}
 		c.done.Done(c.ticket, err)
 	}

@@ -39,7 +39,7 @@ func TestAReadBackFindsWhatIsLostDoubledOrStrange(t *testing.T) {
 	found(10) // said to be not sent
 	l.Found([]byte("4"), []byte("default"), []byte("job 4 altered"))
 	l.Found([]byte("5j"), []byte("efault"), []byte("ob 5")) // the same bytes, other borders
-	require.Equal(t, submit.Verdict{Lost: 2, Duplicated: 2, Landed: 2, Unsent: 1, Strange: 2}, l.Verdict())
+	require.Equal(t, submit.Verdict{Lost: 2, Duplicated: 2, Excess: 3, Landed: 2, Unsent: 1, Strange: 2}, l.Verdict())
 }
 
 func TestEqualJobsAreCountedTogether(t *testing.T) {
@@ -52,7 +52,17 @@ func TestEqualJobsAreCountedTogether(t *testing.T) {
 	l.Found([]byte("a"), []byte("q"), []byte("1"))
 	require.Equal(t, submit.Verdict{}, l.Verdict())
 	l.Found([]byte("a"), []byte("q"), []byte("1"))
-	require.Equal(t, submit.Verdict{Duplicated: 1}, l.Verdict())
+	require.Equal(t, submit.Verdict{Duplicated: 1, Excess: 1}, l.Verdict())
+}
+
+func TestCopiesAreInExcessOnlyBeyondTheSends(t *testing.T) {
+	l := submit.NewLedger()
+	_, err := run(t, "job 1\n", &fake{sends: 3}, submit.Options{Ledger: l})
+	require.NoError(t, err)
+	for copies, want := range []submit.Verdict{{Lost: 1}, {}, {Duplicated: 1}, {Duplicated: 2}, {Duplicated: 3, Excess: 1}} {
+		require.Equal(t, want, l.Verdict(), "%d copies", copies)
+		l.Found([]byte("1"), []byte("default"), []byte("job 1"))
+	}
 }
 
 func TestTheAccountLine(t *testing.T) {

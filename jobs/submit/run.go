@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/fdengine"
 )
 
 var (
@@ -116,12 +119,18 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 	if r.o.Ledger != nil {
 		t.key = key(it.job.ID, it.job.Queue, it.job.Payload)
 	}
+	before := r.desk.line.Load()
 	r.desk.accept(it.job.Line)
-	if err := to.Submit(ctx, it.job, t, r.desk); err != nil {
+	err = to.Submit(ctx, it.job, t, r.desk)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && fdengine.FateOf(err) == carry.NotSent:
+		// Interrupted while it waited for room: it stays in the input, and a later run begins with it.
+		r.desk.withdraw(before)
+		r.free = append(r.free, t)
+		return ErrInterrupted
+	default:
 		r.desk.Done(t, err)
-		if ctx.Err() != nil {
-			return ErrInterrupted
-		}
 	}
 	return nil
 }

@@ -151,6 +151,35 @@ func TestAnInterruptionWhileTheWindowIsFullIsHeard(t *testing.T) {
 	})
 }
 
+// room is a Target that has room for some jobs and lets the next one wait until its context ends.
+type room struct {
+	taker
+	left int
+}
+
+func (r *room) Submit(ctx context.Context, j submit.Job, t *submit.Ticket, d submit.Done) error {
+	if r.left == 0 {
+		<-ctx.Done()
+		return notSent
+	}
+	r.left--
+	return r.taker.Submit(ctx, j, t, d)
+}
+
+func TestAJobInterruptedWhileItWaitsForRoomStaysInTheInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := submit.New(submit.Options{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		a, err := r.Run(ctx, strings.NewReader("\n\n"+numbered(10)), &room{left: 4})
+		require.ErrorIs(t, err, submit.ErrInterrupted)
+		require.EqualValues(t, 4, a.Accepted)
+		require.EqualValues(t, 4, a.Answered)
+		require.EqualValues(t, 6, a.Lines, "two blank lines and four jobs: the next run begins with line 7")
+	})
+}
+
 func TestAHopelessOutcomeEndsTheRun(t *testing.T) {
 	f := &fake{answer: func(c call) error {
 		if c.line >= 100 {

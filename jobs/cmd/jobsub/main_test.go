@@ -17,7 +17,12 @@ import (
 	"github.com/fdengine/fullduplex/jobs/submit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(binaryDir) // does nothing when it was never made
+		os.Exit(code)
+	}))
+}
 
 // jobsub runs one command line in this process.
 func jobsub(stdin string, args ...string) (code int, out, errs string) {

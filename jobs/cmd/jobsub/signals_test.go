@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,15 +32,30 @@ type built struct {
 	errs *bufio.Reader
 }
 
-// start builds the binary and runs it. It is ended with the test.
+// binary builds jobsub once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "jobsub")
+	if err != nil {
+		return "", err
+	}
+	binaryDir = dir
+	name := filepath.Join(dir, "jobsub")
+	if out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return name, nil
+})
+
+var binaryDir string // removed by TestMain
+
+// start runs the binary. It is ended with the test.
 func start(t *testing.T, args ...string) *built {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted there")
 	}
-	name := filepath.Join(t.TempDir(), "jobsub")
-	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	name, err := binary()
+	require.NoError(t, err)
 	in, pipe, err := os.Pipe()
 	require.NoError(t, err)
 	b := &built{Cmd: exec.Command(name, args...), in: pipe}
