@@ -109,6 +109,7 @@ func (e *Engine) leaseFailed(err error) {
 	var ends []carry.End[entry]
 	if pool.IsPermanent(err) {
 		ends = e.settleAll(func(*carry.Record[entry]) bool { return true })
+		e.letIn()
 	}
 	l.Unlock()
 	e.conclude(ends, ErrUnavailable, err)
