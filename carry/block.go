@@ -11,6 +11,7 @@ const (
 )
 
 type block[T any] struct {
+	mem        []byte // all its room; does not change, so that the reader may look at it without the lock
 	buf        []byte
 	recs       []Record[T] // its whole capacity; n are in use
 	n          int
@@ -18,7 +19,7 @@ type block[T any] struct {
 	quiet      int  // records without reply
 	passed     bool // the cursor has left it: all published
 	big        bool // one record, foreign buffer
-	retry      bool // all in it came back by Splice
+	back       int  // the records from this index on came back by Splice
 	prev, next *block[T]
 }
 
@@ -26,7 +27,12 @@ func (b *block[T]) room(size int) bool {
 	return !b.big && b.n < len(b.recs) && len(b.buf)+size <= cap(b.buf)
 }
 
-func (b *block[T]) bytes(r *Record[T]) []byte { return b.buf[r.off : r.off+r.size] }
+func (b *block[T]) bytes(r *Record[T]) []byte { return b.mem[r.off : r.off+r.size : r.off+r.size] }
+
+// bigBlock returns a block for one record with these bytes; buf may be empty with room for them.
+func bigBlock[T any](buf []byte) *block[T] {
+	return &block[T]{mem: buf[:cap(buf)], buf: buf, recs: make([]Record[T], 1), big: true}
+}
 
 // find returns the index of the record with that sequence number. Sequence numbers rise within a block.
 func (b *block[T]) find(seq uint64) int {
@@ -52,9 +58,12 @@ func (b *block[T]) compact(from int) (cmds, bytes int) {
 	if from < b.n {
 		at = int(b.recs[from].off)
 	}
-	to := from
+	to, back := from, b.back
 	for i := from; i < b.n; i++ {
 		r := &b.recs[i]
+		if i == b.back {
+			back = to
+		}
 		if !r.live() {
 			cmds++
 			bytes += int(r.size)
@@ -72,13 +81,13 @@ func (b *block[T]) compact(from int) (cmds, bytes int) {
 		to++
 	}
 	clear(b.recs[to:b.n])
-	b.n, b.buf, b.dead = to, b.buf[:at], 0
+	b.n, b.buf, b.dead, b.back = to, b.buf[:at], 0, min(back, to)
 	return cmds, bytes
 }
 
 func (b *block[T]) reset() {
 	clear(b.recs[:b.n])
-	b.buf, b.n, b.dead, b.quiet, b.passed, b.retry = b.buf[:0], 0, 0, 0, false, false
+	b.buf, b.n, b.dead, b.quiet, b.passed, b.back = b.buf[:0], 0, 0, 0, false, 0
 }
 
 // take returns a block with room for size bytes, recycled if possible.
@@ -88,7 +97,8 @@ func (l *Log[T]) take(size int) *block[T] {
 		l.nfree--
 		return b
 	}
-	return &block[T]{buf: make([]byte, 0, max(size, blockBytes)), recs: make([]Record[T], blockRecords)}
+	mem := make([]byte, max(size, blockBytes))
+	return &block[T]{mem: mem, buf: mem[:0], recs: make([]Record[T], blockRecords)}
 }
 
 // give recycles a block that nothing points at.

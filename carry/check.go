@@ -16,6 +16,9 @@ func (l *Log[T]) Check() error {
 		if b.n > len(b.recs) || len(b.buf) > cap(b.buf) {
 			return fmt.Errorf("carry: block holds %d records of %d", b.n, len(b.recs))
 		}
+		if b.back > b.n {
+			return fmt.Errorf("carry: %d of %d records did not come back", b.back, b.n)
+		}
 		if passed := published && b != l.cur; b.passed != passed {
 			return fmt.Errorf("carry: block before the cursor is %v, marked %v", passed, b.passed)
 		}

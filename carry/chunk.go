@@ -103,7 +103,7 @@ func (l *Log[T]) ackQuiet() {
 	}
 }
 
-// Encoded returns the bytes of the record that Peek returned, or Take took last. Valid until End.
+// Encoded returns the bytes of the record that Peek returned, or Take took last. Valid until End. Without the lock.
 func (c *Chunk[T]) Encoded(r *Record[T]) []byte {
 	if c.ackBlk != nil && c.ackI > 0 && &c.ackBlk.recs[c.ackI-1] == r {
 		return c.ackBlk.bytes(r)

@@ -113,9 +113,10 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 		}
 	}
 	if len(enc) >= BigRequest {
-		b := &block[T]{buf: enc, recs: make([]Record[T], 1), big: true}
+		b := bigBlock[T](enc)
 		l.insert(b, l.tail)
 		l.place(b, &r, 0)
+		b.back = 1
 		l.aim()
 		return true
 	}
@@ -124,10 +125,10 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 		b = l.take(len(enc))
 		l.insert(b, l.tail)
 	}
-	b.retry = false
 	off := len(b.buf)
 	b.buf = append(b.buf, enc...)
 	l.place(b, &r, off)
+	b.back = b.n
 	l.aim()
 	return false
 }
@@ -290,7 +291,7 @@ func (l *Log[T]) drop(b *block[T], from int) {
 	l.cmds -= cmds
 	l.bytes -= bytes
 	if b.big && b.n == 0 {
-		b.buf = nil // the block may stand where a position is, and stay for a while
+		b.mem, b.buf = nil, nil // the block may stand where a position is, and stay for a while
 	}
 }
 

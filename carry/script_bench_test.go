@@ -127,7 +127,7 @@ func (b *bench) chain() {
 	l := &b.l
 	for k := l.head; k != nil; k = k.next {
 		s := "block:"
-		if k.retry {
+		if k.back == 0 && k.n > 0 {
 			s = "block of what came back:"
 		}
 		for i := 0; i <= k.n; i++ {

@@ -43,11 +43,10 @@ func (l *Log[T]) Splice(ws []Away[T]) int {
 func (l *Log[T]) open(size int, after *block[T]) *block[T] {
 	var b *block[T]
 	if size >= BigRequest {
-		b = &block[T]{buf: make([]byte, 0, size), recs: make([]Record[T], 1), big: true}
+		b = bigBlock[T](make([]byte, 0, size))
 	} else {
 		b = l.take(size)
 	}
-	b.retry = true
 	l.insert(b, after)
 	if l.cur != nil && b.next == l.cur {
 		if l.at == l.cur && l.ack == l.pub {
@@ -69,23 +68,17 @@ func (l *Log[T]) slot() (fill, after *block[T]) {
 	if b.dead > 0 {
 		l.drop(b, l.pub)
 	}
-	if !b.retry {
-		switch {
-		case l.pub == b.n:
-		case l.pub == 0:
-			return nil, b.prev
-		default:
-			l.split(b)
-			return nil, b
+	switch {
+	case l.pub >= b.back: // all that waits in b came back
+		for b.next != nil && b.next.back == 0 {
+			b = b.next
 		}
-		if b.next == nil || !b.next.retry {
-			return b, b
-		}
+		return b, b
+	case l.pub == 0:
+		return nil, b.prev
 	}
-	for b.next != nil && b.next.retry {
-		b = b.next
-	}
-	return b, b
+	l.split(b)
+	return nil, b
 }
 
 // split moves what is not published of b, the cursor's block, to a block of its own behind it.
@@ -101,6 +94,7 @@ func (l *Log[T]) split(b *block[T]) {
 		l.place(rest, r, int(r.off-base))
 	}
 	clear(b.recs[l.pub:b.n])
+	rest.back, b.back = b.back-l.pub, l.pub
 	b.n, b.buf = l.pub, b.buf[:base]
 	l.insert(rest, b)
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package carry
+
+const raceEnabled = false
