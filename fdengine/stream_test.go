@@ -189,16 +189,18 @@ func TestExpiryOutageAndDenialBreakTheStream(t *testing.T) {
 		bubble(t, setup{Engine: fdengine.Options{Limiter: lim, Window: 1}}, func(t *testing.T, r *rig) {
 			st, o := r.Stream(), &outcomes{}
 			require.NoError(t, r.Ping(bg))
+			synctest.Wait()
 			lim.deny(errors.New("busy"))
-			r.server.FreezeExec(true)
+			both := make(chan struct{})
+			lim.onAllow = func() { <-both }
 			a, b := scripted.Echo("a"), scripted.Echo("b")
 			submitAll(t, st, o, a, b)
+			close(both)
 			synctest.Wait()
 			failed(t, o, a, carry.NotSent, fdengine.ErrDenied)
 			_, told := o.of(b)
 			require.True(t, told)
-			require.Error(t, st.Flush(bg))
-			r.server.FreezeExec(false)
+			require.ErrorIs(t, st.Flush(bg), fdengine.ErrStreamBroken)
 			require.Zero(t, r.server.Executed())
 		})
 	})

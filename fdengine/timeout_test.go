@@ -253,7 +253,9 @@ func TestTheDeadlineOfOneIsNobodyElses(t *testing.T) {
 		require.NoError(t, r.Submit(bg, slow, o))
 		behind := scripted.Echo("behind")
 		behind.Traits.Timeout = 50 * time.Millisecond
-		d = took(func() { failsAs(t, r.Do(bg, behind), carry.MaybeExecuted, fdengine.ErrTimeout, context.DeadlineExceeded) })
+		d = took(func() {
+			failsAs(t, r.Do(bg, behind), carry.MaybeExecuted, fdengine.ErrTimeout, context.DeadlineExceeded)
+		})
 		require.InDelta(t, 55, d.Milliseconds(), 10)
 		pass(3 * second)
 		ok(t, o, slow)
