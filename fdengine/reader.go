@@ -137,11 +137,10 @@ func (s *session) process() bool {
 			}
 		}
 		err = panics.Guard("reader", func(p *panics.Error) { s.fell = p }, s.walk)
-		var p *panics.Error
-		if s.stage == stageOwn || !errors.As(err, &p) {
+		if s.stage == stageOwn {
 			break
 		}
-		s.fell = p
+		s.fell = asPanic(err) // only Guard leaves a foreign stage behind
 	}
 	now := e.stamp()
 	busy := now - s.userAt.Load()
@@ -167,13 +166,21 @@ func (s *session) process() bool {
 	case wake:
 		e.signal()
 	}
-	var p *panics.Error
-	if err != nil && errors.As(err, &p) && p.Boundary == stageNames[stageOwn] {
-		e.fault(s, err)
+	if err != nil {
+		if p := asPanic(err); p != nil && p.Boundary == stageNames[stageOwn] {
+			e.fault(s, err)
+		}
 	}
 	s.flushSamples()
 	s.report(nil, false)
 	return err == nil && !dead
+}
+
+// asPanic finds the panic in err. Apart, because its variable lives on the heap.
+func asPanic(err error) *panics.Error {
+	var p *panics.Error
+	errors.As(err, &p)
+	return p
 }
 
 // account adds what the chunk settled to the books. It says whether to wake the engine goroutine. Under the lock.
