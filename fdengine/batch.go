@@ -89,14 +89,15 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 		}
 	}
 	var first error
-	for _, err := range b.errs {
-		if err != nil {
+	reusable := !b.dirty.Load()
+	for i, err := range b.errs {
+		if first == nil {
 			first = err
-			break
 		}
+		reusable = reusable && b.tickets[i].Reusable()
 	}
 	b.errs = nil
-	if !b.dirty.Load() {
+	if reusable {
 		clear(b.own)
 		e.batches.Put(b)
 	}

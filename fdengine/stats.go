@@ -3,7 +3,9 @@ package fdengine
 import "time"
 
 // Stats is a snapshot of an engine. The counters only rise; after quiescence Accepted = Settled + Moved,
-// Settled = Answered + NotSent + Maybe, and the gauges are 0. The idle ping is not counted among the commands.
+// Settled = Answered + NotSent + Maybe, and the gauges are 0. The idle ping is not counted among the commands. A
+// command whose caller left after another engine had adopted it is settled in the books of the engine of the call:
+// then the first equation holds for the sum over the engines it visited.
 type Stats struct {
 	QueueCommands, QueueBytes       int           // accepted, not on the wire; those waiting for a backoff included
 	InFlightCommands, InFlightBytes int           // on the wire, unanswered; ghosts of callers who left included

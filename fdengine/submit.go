@@ -52,7 +52,7 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 		}
 	}
 	err = c.err
-	if c.clean {
+	if c.clean && c.ticket.Reusable() {
 		e.release(c)
 	}
 	return true, err
