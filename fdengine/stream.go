@@ -70,7 +70,7 @@ func (s *Stream) submit(ctx context.Context, cmd Command, done Completion, try b
 	return err
 }
 
-// Flush waits until all that was submitted before has settled, or ctx ends. It returns ErrStreamBroken when the
+// Flush waits until nothing of the stream is under way, or ctx ends; who keeps submitting meanwhile keeps it waiting. It returns ErrStreamBroken when the
 // stream is broken then.
 func (s *Stream) Flush(ctx context.Context) error {
 	s.mu.Lock()
