@@ -21,12 +21,13 @@ func (s *session) answer(rec *carry.Record[entry]) error {
 		return s.ghostAnswer(rec, refused)
 	}
 	var v Verdict
+	sends, maybe := rec.Sends()+1, rec.Maybe() // before again counts this send
 	if rec.Judge || refused {
 		s.stage = stageVerdict
 		if rec.Judge {
-			v = rec.Owner.cmd.(Verdicter).Verdict(frames, rec.Maybe())
+			v = rec.Owner.cmd.(Verdicter).Verdict(frames, maybe)
 		} else {
-			v = s.proto.Verdict(frames[s.refuseAt:s.refuseAt+s.refuseN], rec.Maybe())
+			v = s.proto.Verdict(frames[s.refuseAt:s.refuseAt+s.refuseN], maybe)
 		}
 		s.stage = stageOwn
 	}
@@ -34,10 +35,10 @@ func (s *session) answer(rec *carry.Record[entry]) error {
 		return s.connEnd(v.Conn)
 	}
 	s.stage = stageDecode
-	err := rec.Owner.cmd.DecodeReply(Reply{Frame: frames[s.skipped:], Sends: rec.Sends() + 1, Maybe: rec.Maybe()})
+	err := rec.Owner.cmd.DecodeReply(Reply{Frame: frames[s.skipped:], Sends: sends, Maybe: maybe})
 	s.stage = stageOwn
 	if err != nil {
-		err = replyError(err, refused, rec.Maybe(), rec.Sends()+1)
+		err = replyError(err, refused, maybe, sends)
 	}
 	if rec.Stream != nil && (rec.Held() || v.Then != Deliver) {
 		s.streamAnswered(rec, v.Then != Deliver)
@@ -132,7 +133,7 @@ func (s *session) ghostAnswer(rec *carry.Record[entry], refused bool) error {
 		}
 		e.log.Unlock()
 		s.advance(true)
-		e.conclude(ends, nil, nil)
+		s.conclude(ends)
 		return s.connEnd(v.Conn)
 	}
 	s.advance(true)
@@ -195,23 +196,23 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 		l.Unlock()
 		return false
 	}
-	gone := rec.Owner
-	start, sends, maybe := rec.Start, rec.Sends(), rec.Maybe()
-	stream := rec.Stream
+	gone := leaving(rec)
 	ok, left := l.Refuse(rec, enc, frame, now+int64(wait), e.collect(&ends))
 	if ok {
 		e.count.Refusals++
 	}
 	l.Unlock()
-	e.conclude(ends, nil, nil)
+	s.conclude(ends)
 	if !ok {
 		return false
 	}
 	s.advance(true)
 	if left {
-		s.leaverGone(gone, stream, start, sends, maybe)
+		s.left(gone)
 	} else if e.opt.Observer != nil {
+		s.stage = stageObserver
 		e.observe(Event{Kind: EventRetried, Commands: 1, Addr: s.addr})
+		s.stage = stageOwn
 	}
 	return true
 }
@@ -237,24 +238,44 @@ func (s *session) streamAnswered(rec *carry.Record[entry], gap bool) {
 	}
 	e.log.Executed(rec, e.collect(&ends))
 	e.log.Unlock()
-	e.conclude(ends, nil, nil)
+	s.conclude(ends)
 }
 
 // leaver ends a call whose caller left while its reply was at hand.
 func (s *session) leaver(rec *carry.Record[entry]) {
-	s.leaverGone(rec.Owner, rec.Stream, rec.Start, rec.Sends()+1, true)
+	x := leaving(rec)
+	x.Sends++
+	x.Fate = carry.MaybeExecuted
+	s.left(x)
 }
 
-func (s *session) leaverGone(owner entry, stream *carry.Stream[entry], start int64, sends int, maybe bool) {
-	fate := carry.NotSent
-	if maybe {
-		fate = carry.MaybeExecuted
+// leaving is the outcome of rec if its caller turns out to have left; to be taken before rec goes away.
+func leaving(rec *carry.Record[entry]) carry.End[entry] {
+	x := carry.End[entry]{Owner: rec.Owner, Stream: rec.Stream, Start: rec.Start, Sends: rec.Sends(), Fate: rec.Fate(false)}
+	if t := rec.Ticket(); t != nil {
+		x.Tag = t.Tag
 	}
+	return x
+}
+
+// left tells a caller who left that he may go.
+func (s *session) left(x carry.End[entry]) {
+	err := &CallError{Fate: x.Fate, Sends: x.Sends, Cause: errLeft}
 	s.e.log.Lock()
-	s.e.settled(fate)
+	s.e.settled(x.Fate)
 	s.e.log.Unlock()
-	s.e.tell(carry.End[entry]{Owner: owner, Stream: stream, Fate: fate, Sends: sends, Start: start},
-		&CallError{Fate: fate, Sends: sends, Cause: errLeft})
+	s.e.tell(x, err)
+	if s.e.opt.Observer != nil {
+		s.samples = append(s.samples, s.e.newSample(x.Start, x.Fate, x.Sends, err))
+	}
+}
+
+// conclude is Engine.conclude on the reader: no observer is called in the middle of a chunk.
+func (s *session) conclude(ends []carry.End[entry]) {
+	s.e.tellAll(ends, nil, nil)
+	if s.e.opt.Observer != nil {
+		s.samples = s.e.samplesOf(s.samples, ends, nil, nil)
+	}
 }
 
 var errLeft = errors.New("fdengine: the caller withdrew")

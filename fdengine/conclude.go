@@ -57,10 +57,11 @@ func (e *Engine) settleAll(match func(*carry.Record[entry]) bool) []carry.End[en
 // the failures of a cut. Foreign completions run apart, so that a Goexit in one ends neither the engine goroutine
 // nor the reader in the middle of its work.
 func (e *Engine) conclude(ends []carry.End[entry], class, cause error) {
-	if len(ends) == 0 {
-		return
-	}
-	e.sampleEnds(ends, class, cause)
+	e.tellAll(ends, class, cause)
+	e.sampleEnds(ends, class, cause) // last: an observer may end this goroutine
+}
+
+func (e *Engine) tellAll(ends []carry.End[entry], class, cause error) {
 	next := 0
 	tell := func() error {
 		for next < len(ends) {
@@ -158,7 +159,7 @@ func (e *Engine) detach(ends []carry.End[entry], class, cause error) {
 			e.tell(x, e.failure(x, class, cause))
 		}
 	}
-	e.sampleEnds(ends, class, cause)
+	defer e.sampleEnds(ends, class, cause)
 	if len(foreign) == 0 {
 		return
 	}

@@ -40,15 +40,20 @@ func (e *Engine) sampleEnds(ends []carry.End[entry], class, cause error) {
 	if e.opt.Observer == nil || len(ends) == 0 {
 		return
 	}
-	samples := make([]Sample, len(ends))
-	for i, x := range ends {
+	samples := e.samplesOf(nil, ends, class, cause)
+	e.observe(Event{Kind: EventCompleted, Commands: len(samples), Samples: samples})
+}
+
+// samplesOf appends the samples of ends to dst.
+func (e *Engine) samplesOf(dst []Sample, ends []carry.End[entry], class, cause error) []Sample {
+	for _, x := range ends {
 		var err error
 		if x.Why != carry.WhySent && x.Why != carry.WhyRefused {
 			err = e.failure(x, class, cause)
 		}
-		samples[i] = e.newSample(x.Start, x.Fate, x.Sends, err)
+		dst = append(dst, e.newSample(x.Start, x.Fate, x.Sends, err))
 	}
-	e.observe(Event{Kind: EventCompleted, Commands: len(samples), Samples: samples})
+	return dst
 }
 
 // flushSamples reports what the reader settled in the last chunk.

@@ -130,12 +130,6 @@ func (s *session) process() bool {
 	}
 	var err error
 	for {
-		if fell := s.fell; fell != nil {
-			s.fell = nil
-			if err = s.fault(fell); err != nil {
-				break
-			}
-		}
 		err = panics.Guard("reader", func(p *panics.Error) { s.fell = p }, s.walk)
 		if s.stage == stageOwn {
 			break
@@ -222,6 +216,12 @@ func (s *session) account(now int64) (wake bool) {
 // walk takes frames off the buffer until it needs more bytes, or the stream is lost. It runs inside one Guard for
 // the whole chunk; stage says where it is.
 func (s *session) walk() error {
+	if fell := s.fell; fell != nil {
+		s.fell = nil
+		if err := s.fault(fell); err != nil { // inside the Guard: what it costs may be told to foreign code
+			return err
+		}
+	}
 	for {
 		rest := s.buf[s.r+s.have : s.w]
 		if len(rest) == 0 {
@@ -325,9 +325,9 @@ func (s *session) fault(p *panics.Error) error {
 	case stageDecode:
 		// The stream is still framed: one command fails, its neighbours get their replies, and the connection is
 		// not used again.
+		s.retire(p)
 		rec := s.chunk.Peek()
 		s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Cause: p}, true)
-		s.retire(p)
 	case stagePush:
 		s.dropPush()
 	case stageComplete:

@@ -108,14 +108,13 @@ func (c *Carry) moveTo(e *Engine) {
 func (s *session) goElsewhere(rec *carry.Record[entry], v Verdict, ran bool) bool {
 	e, l := s.e, &s.e.log
 	enc := s.chunk.Encoded(rec)
-	owner, stream, start := rec.Owner, rec.Stream, rec.Start
 	l.Lock()
 	if e.state == stateClosed {
 		l.Unlock()
 		return false
 	}
 	rec.Refused(ran)
-	sends, maybe := rec.Sends(), rec.Maybe()
+	gone := leaving(rec)
 	away, ok := l.Leave(rec, enc)
 	if ok {
 		c := &Carry{from: e, away: away, hint: v.Hint}
@@ -128,7 +127,7 @@ func (s *session) goElsewhere(rec *carry.Record[entry], v Verdict, ran bool) boo
 	l.Unlock()
 	s.advance(true)
 	if !ok {
-		s.leaverGone(owner, stream, start, sends, maybe)
+		s.left(gone)
 		return true
 	}
 	e.signal()

@@ -142,6 +142,12 @@ func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
 	s := newSession(e, conn, proto)
 	e.sess, e.serving = s, s
 	e.count.Sessions++
+	if s.w > s.r {
+		// What the handshake read too much came before anything was written: it answers nothing of ours.
+		s.userAt.Store(max(s.started, 1))
+		l.Begin(&s.chunk)
+		s.inChunk = true
+	}
 	l.Unlock()
 	e.readyOnce.Do(func() { close(e.ready) })
 	e.start(s.read)
@@ -209,11 +215,13 @@ func (e *Engine) end(s *session, why reason) {
 	l.Unlock()
 
 	e.readBuf = s.buf
-	s.report(cause, true)
-	e.conclude(ends, nil, cause)
+	e.tellAll(ends, nil, cause)
 	if why == reasonCut && e.opt.Rerouter != nil && !bad {
 		e.evict(cause)
 	}
+	// From here on foreign code may end this goroutine; nobody waits for what it keeps us from.
+	e.sampleEnds(ends, nil, cause)
+	s.report(cause, true)
 	if repeats > 0 {
 		e.observe(Event{Kind: EventRetried, Commands: repeats})
 	}
