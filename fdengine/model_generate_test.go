@@ -196,4 +196,3 @@ func (g *generator) ends() {
 		g.p.closing = append(g.p.closing, c)
 	}
 }
-

@@ -26,7 +26,9 @@ type evidence struct {
 	bad     []string
 }
 
-func (v *evidence) fail(format string, args ...any) { v.bad = append(v.bad, fmt.Sprintf(format, args...)) }
+func (v *evidence) fail(format string, args ...any) {
+	v.bad = append(v.bad, fmt.Sprintf(format, args...))
+}
 
 // judge holds everything that was seen against the promises. The run is over: nothing else moves.
 func (w *world) judge() []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +33,9 @@ func execute(t *testing.T, p *program) (res result) {
 		if len(res.bad) > 0 {
 			res.details = w.explain(res.bad)
 		}
+		if w.hung { // the bubble cannot end
+			panic(fmt.Sprintf("program %d:\n%s\n%s\n%s", p.seed, strings.Join(res.bad, "\n"), p.dump(), res.details))
+		}
 	})
 	return res
 }
@@ -57,14 +61,7 @@ func (w *world) run() {
 	sampled := make(chan struct{})
 	go func() { w.sample(stop); close(sampled) }()
 	go func() { w.wg.Wait(); close(callers) }()
-	limit := patience
-	for _, c := range w.p.callers {
-		var waits time.Duration
-		for _, s := range c.steps {
-			waits += s.wait
-		}
-		limit = max(limit, patience+waits)
-	}
+	limit := patience + w.p.waits()
 	if !w.within(callers, limit) {
 		w.sound()
 		w.server.CloseConns()
@@ -80,6 +77,18 @@ func (w *world) run() {
 	pause(2 * time.Second)
 	_ = w.server.Close()
 	w.leaser.Close()
+}
+
+// waits is the longest time that a caller spends between its calls.
+func (p *program) waits() (longest time.Duration) {
+	for _, c := range p.callers {
+		var d time.Duration
+		for _, s := range c.steps {
+			d += s.wait
+		}
+		longest = max(longest, d)
+	}
+	return longest
 }
 
 // within waits for done, for d at most.
@@ -98,6 +107,7 @@ func (w *world) within(done <-chan struct{}, d time.Duration) bool {
 func (w *world) finish(callers <-chan struct{}) {
 	if w.p.heal {
 		w.sound()
+		pause(3 * time.Second) // a dial that began before may take that long
 		if t := w.p.opt.ReadTimeout; t <= 0 {
 			w.server.CloseConns() // nothing else ends a silent one soon
 		}
@@ -120,15 +130,9 @@ func (w *world) finish(callers <-chan struct{}) {
 		w.violation("P10: not done after Close")
 		w.sound()
 	}
-	if !w.within(callers, time.Second) {
+	if !w.within(callers, time.Second+w.p.waits()) {
 		w.violation("P1: callers hang after Close")
-		w.mu.Lock()
-		for _, r := range w.records {
-			if r.cancel != nil {
-				r.cancel()
-			}
-		}
-		w.mu.Unlock()
+		w.hung = true
 	}
 	<-w.Done()
 }

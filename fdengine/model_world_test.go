@@ -30,22 +30,22 @@ type world struct {
 	calm   atomic.Bool // everything is sound from now on
 	wg     sync.WaitGroup
 
-	mu        sync.Mutex
-	records   []*record
-	byToken   map[string]*record
-	calls     int // submissions, for the engine's books
-	wires     []*wire
-	loan      *wire
-	puts      int
-	leases    int
-	refusing  string
-	refused   map[string]int // by token
-	samples   int
-	faults    []string // what the engine logs as its own fault
-	bad       []string // violations seen on the way
-	lanes     []*lane
-	dice      *rand.Rand
-	permanent bool
+	mu       sync.Mutex
+	records  []*record
+	byToken  map[string]*record
+	calls    int // submissions, for the engine's books
+	wires    []*wire
+	loan     *wire
+	puts     int
+	leases   int
+	refusing string
+	refused  map[string]int // by token
+	samples  int
+	faults   []string // what the engine logs as its own fault
+	bad      []string // violations seen on the way
+	lanes    []*lane
+	dice     *rand.Rand
+	hung     bool
 }
 
 func newWorld(p *program) *world {
@@ -173,7 +173,10 @@ func (w *world) dial(ctx context.Context) (net.Conn, error) {
 	return c, nil
 }
 
-var errLease = errors.New("no lease today")
+var (
+	errLease   = errors.New("no lease today")
+	errHandoff = errors.New("handed off")
+)
 
 func (w *world) onLease(n int) error {
 	if w.calm.Load() {
@@ -224,10 +227,14 @@ func (w *world) Put(c *pool.Conn) {
 	}
 	w.loan = nil
 	w.mu.Unlock()
-	if fail {
+	switch {
+	case fail:
 		panic("put")
+	case c.ShouldHandoff():
+		w.leaser.Remove(c, errHandoff) // moved to somebody else
+	default:
+		w.leaser.Put(c)
 	}
-	w.leaser.Put(c)
 }
 
 func (w *world) Remove(c *pool.Conn, why error) {
