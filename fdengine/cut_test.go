@@ -205,9 +205,9 @@ func TestACommandCutOneByteShortIsNotSent(t *testing.T) {
 // Covers: C04, E-9
 func TestTheNextConnectionStartsWithAWholeFrameWhereverTheLastOneWasCut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	big := &scripted.Cmd{Token: "big", Args: []string{strings.Repeat("x", 1<<20)}}
+	big := &scripted.Cmd{Token: "big", Args: []string{strings.Repeat("x", 300<<10)}}
 	enc, _ := big.AppendRequest(nil)
-	for range 60 {
+	for range 25 {
 		at := rng.Int64N(int64(len(enc)))
 		c := &scripted.Cmd{Token: "big", Args: big.Args, Traits: fdengine.Spec{Class: carry.Replay}}
 		bubble(t, setup{}, func(t *testing.T, r *rig) {
