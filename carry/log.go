@@ -121,7 +121,8 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 		return true
 	}
 	b := l.tail
-	if b == nil || !b.room(len(enc)) {
+	if b == nil || !b.room(len(enc)) || b.back < b.n && (b != l.cur || l.pub < b.n) {
+		// Also behind records that came back and still wait: others that come back must find their place.
 		b = l.take(len(enc))
 		l.insert(b, l.tail)
 	}
