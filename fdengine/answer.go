@@ -22,6 +22,7 @@ func (s *session) answer(rec *carry.Record[entry]) error {
 	}
 	var v Verdict
 	sends, maybe := rec.Sends()+1, rec.Maybe() // before again counts this send
+	s.sends, s.maybe, s.gap = sends, maybe, false
 	if rec.Judge || refused {
 		s.stage = stageVerdict
 		if rec.Judge {
@@ -31,20 +32,20 @@ func (s *session) answer(rec *carry.Record[entry]) error {
 		}
 		s.stage = stageOwn
 	}
+	s.doom = s.connEnd(v.Conn) // before foreign code can keep us from it
 	if v.Then != Deliver && s.again(rec, frames, v) {
-		return s.connEnd(v.Conn)
+		return s.doom
 	}
+	s.gap = v.Then != Deliver
 	s.stage = stageDecode
 	err := rec.Owner.cmd.DecodeReply(Reply{Frame: frames[s.skipped:], Sends: sends, Maybe: maybe})
 	s.stage = stageOwn
 	if err != nil {
 		err = replyError(err, refused, maybe, sends)
 	}
-	if rec.Stream != nil && (rec.Held() || v.Then != Deliver) {
-		s.streamAnswered(rec, v.Then != Deliver)
-	}
+	s.streamAnswered(rec)
 	s.settle(rec, err, true)
-	return s.connEnd(v.Conn)
+	return s.doom
 }
 
 // replyError gives the error of a decoder its fate. One that speaks for itself stays as it is, unless it is a
@@ -227,10 +228,13 @@ func retryPause(low, high time.Duration, n int) time.Duration {
 	return low/2 + time.Duration(rand.Int64N(int64(max(d-low/2, 1))))
 }
 
-// streamAnswered tells a stream that one of its records has its answer. gap: the answer is a refusal that was to go
-// again and may not.
-func (s *session) streamAnswered(rec *carry.Record[entry], gap bool) {
-	e := s.e
+// streamAnswered tells the stream of rec, if it has to know, that rec has its answer. s.gap: the answer is a refusal
+// that was to go again and may not.
+func (s *session) streamAnswered(rec *carry.Record[entry]) {
+	e, gap := s.e, s.gap
+	if rec.Stream == nil || !rec.Held() && !gap {
+		return
+	}
 	var ends []carry.End[entry]
 	e.log.Lock()
 	if gap {

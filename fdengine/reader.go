@@ -38,6 +38,10 @@ type readState struct {
 	inChunk bool
 	stage   stage
 	fell    *panics.Error // what ended the previous goroutine
+	sends   int           // of the record whose reply is at hand, this one included
+	maybe   bool          // an earlier one may have run
+	gap     bool          // the reply is a refusal that was to go again and may not
+	doom    error         // what the session ends with after the outcome at hand was told
 
 	// The frames of the oldest record so far; offsets from r.
 	frames, have      int // how many, and their bytes
@@ -222,6 +226,9 @@ func (s *session) walk() error {
 			return err
 		}
 	}
+	if s.doom != nil {
+		return s.doom
+	}
 	for {
 		rest := s.buf[s.r+s.have : s.w]
 		if len(rest) == 0 {
@@ -302,6 +309,7 @@ func (s *session) dropPush() {
 // again.
 func (s *session) tooLarge(size int) error {
 	err := fmt.Errorf("reply of at least %d bytes, limit %d", size, s.e.opt.MaxReply)
+	s.doom = &CallError{Fate: carry.Answered, Class: ErrTooLarge, Cause: err}
 	if rec := s.head(); rec != nil {
 		if rec.Decide() {
 			s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Class: ErrTooLarge, Cause: err}, false)
@@ -309,7 +317,7 @@ func (s *session) tooLarge(size int) error {
 			s.chunk.Take()
 		}
 	}
-	return &CallError{Fate: carry.Answered, Class: ErrTooLarge, Cause: err}
+	return s.doom
 }
 
 // fault decides what a panic or Goexit at the current stage costs. A nil error goes on behind it.
@@ -327,7 +335,8 @@ func (s *session) fault(p *panics.Error) error {
 		// not used again.
 		s.retire(p)
 		rec := s.chunk.Peek()
-		s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Cause: p}, true)
+		s.streamAnswered(rec)
+		s.settle(rec, replyError(p, s.refuseN > 0, s.maybe, s.sends), true)
 	case stagePush:
 		s.dropPush()
 	case stageComplete:

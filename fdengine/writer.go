@@ -93,6 +93,9 @@ func (s *session) writeLoop() reason {
 		}
 		inFlight, flying := l.InFlight()
 		if s.ending != reasonNone {
+			if s.endNext == reasonRetire {
+				s.ending = reasonRetire // what was read while draining says that it must not be put back
+			}
 			if inFlight == 0 {
 				l.Unlock()
 				return s.ending
