@@ -41,7 +41,7 @@ func (v *evidence) again(r *record) bool {
 // gaps is P6 for a stream. A gap is a command that failed: it has no answer, and was not withdrawn by its caller
 // before it was sent.
 func (v *evidence) gaps(l *lane) {
-	if v.surplus {
+	if v.surplus || v.w.p.opt.reroute == rerouteMixed { // a Carry that is failed breaks no stream
 		return
 	}
 	for i, r := range l.all {
