@@ -37,7 +37,7 @@ func (s situation) expected() (why string, kept, breaks bool) {
 	return why, false, s.stream
 }
 
-// Covers: S4-5, S4-6, E-5, E-9
+// Covers: S4-5, S4-6, E-5
 func TestCutDecidesEachCombinationByTheFirstRowThatFits(t *testing.T) {
 	for bits := range 1 << 9 {
 		bit := func(i int) bool { return bits>>i&1 == 1 }

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 // A script is a file of scenarios. "== title" starts one, with an empty log; "# ..." is a remark; a line that starts
 // with "> " is what the command before it printed; all others are commands, see bench.do.
 //
-// Covers: S4-5, S4-6, E-1, E-5, E-9, E-18, E-36, E-41, E-44
+// Covers: S4-5, S4-6, E-5, E-18, E-41, E-44
 func TestScriptsPrintWhatTheyPrintedBefore(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)

@@ -78,8 +78,15 @@ func answerAll[T any](l *Log[T]) (n int) {
 //
 // Covers: E-43
 func TestWithdrawingARecordOnItsWayBetweenTwoLogsWinsOnce(t *testing.T) {
+	for range 20 {
+		withdrawWhileMoving(t, 50, 4)
+	}
+	withdrawWhileMoving(t, 20000, 4)
+	withdrawWhileMoving(t, 20000, 1)
+}
+
+func withdrawWhileMoving(t *testing.T, n, callersN int) {
 	var logs [2]Log[int]
-	const n = 20000
 	tickets := make([]Ticket[int], n)
 	done := make(chan struct{})
 	var mover, callers sync.WaitGroup
@@ -99,7 +106,7 @@ func TestWithdrawingARecordOnItsWayBetweenTwoLogsWinsOnce(t *testing.T) {
 			}
 		}
 	})
-	won := make([]int, 4)
+	won := make([]int, callersN)
 	for k := range won {
 		callers.Go(func() {
 			for i := k; i < n; i += len(won) {
@@ -109,8 +116,11 @@ func TestWithdrawingARecordOnItsWayBetweenTwoLogsWinsOnce(t *testing.T) {
 				l.Lock()
 				l.Append(r, []byte("0123456789"))
 				l.Unlock()
-				if i%3 == 0 {
+				if i%3 == 0 && callersN > 1 {
 					runtime.Gosched()
+				}
+				for spin := range i % 50 * 4 {
+					won[k] += spin & 0
 				}
 				if w := tickets[i].Withdraw(); w.Won && w.Fate == NotSent {
 					won[k]++
@@ -121,7 +131,11 @@ func TestWithdrawingARecordOnItsWayBetweenTwoLogsWinsOnce(t *testing.T) {
 	callers.Wait()
 	close(done)
 	mover.Wait()
-	require.Equal(t, n, won[0]+won[1]+won[2]+won[3])
+	all := 0
+	for _, w := range won {
+		all += w
+	}
+	require.Equal(t, n, all)
 	for i := range logs {
 		l := &logs[i]
 		l.Evict() // drops those whose callers left while they were away

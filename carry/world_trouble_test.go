@@ -1,0 +1,118 @@
+package carry
+
+import (
+	"maps"
+	"slices"
+)
+
+func (w *world) withdraw() {
+	if len(w.tickets) == 0 {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(w.tickets))
+	e := w.all[ids[w.t.n(len(ids))]]
+	got, want := w.tickets[e.id].Withdraw(), w.m.withdraw(e)
+	if got.Won != want.Won || got.Fate != want.Fate || got.Sends != want.Sends {
+		w.failf("withdrawing %d gave %+v, want %+v", e.id, got, want)
+	}
+	if got.Won {
+		delete(w.tickets, e.id)
+		w.got[e.id] = outcome{"withdrawn", got.Fate, got.Sends}
+		w.m.out[e.id] = w.got[e.id]
+	}
+	if got.Broke {
+		w.l.Settle(func(*Record[int]) bool { return false }, WhyBroken, w.collect)
+		w.m.prune()
+	}
+}
+
+// prune drops what was lost while away, as the log does when it is told.
+func (m *model) prune() {
+	for _, s := range m.series {
+		for _, e := range slices.Concat(s.refused, s.parked) {
+			if e.lost() {
+				m.breakAt(s, e.id)
+				gone := func(x *entry) bool { return x == e }
+				s.refused, s.parked = slices.DeleteFunc(s.refused, gone), slices.DeleteFunc(s.parked, gone)
+			}
+		}
+	}
+}
+
+func (w *world) expire() {
+	now := w.now
+	w.l.Settle(func(r *Record[int]) bool { return r.SettleBy != 0 && r.SettleBy <= now }, WhyExpired, w.collect)
+	w.m.settle(func(e *entry) bool { return e.by != 0 && e.by <= now }, "expired")
+}
+
+func (w *world) cut() {
+	w.endChunk()
+	d := Death[int]{Now: w.now, Strict: w.t.n(8) == 0, Alone: w.t.n(6) == 0}
+	if w.writing {
+		exact := w.t.n(3) > 0
+		if !exact && w.wrote > 0 { // cannot tell: all of it counts
+			w.wrote = len(w.span.Bytes)
+			for _, e := range w.in {
+				if !e.written {
+					e.written = true
+					e.ranOnce++
+				}
+			}
+		}
+		d.Last, d.Written = w.span, w.wrote
+	}
+	repeats, left := w.l.Cut(d, w.collect)
+	wantRepeats, wantLeft := w.m.cut(w.now, d.Strict, d.Alone)
+	if repeats != wantRepeats || left != wantLeft {
+		w.failf("the cut repeats %d and left is %v, want %d and %v", repeats, left, wantRepeats, wantLeft)
+	}
+	w.writing, w.in, w.answers = false, nil, 0
+	if w.t.n(5) == 0 {
+		w.evict()
+	}
+}
+
+// evict takes all out, as for another engine, lets some end there and brings the rest back.
+func (w *world) evict() {
+	ws := w.l.Evict()
+	if n := w.l.Waiting(); n != 0 {
+		w.failf("%d wait after Evict", n)
+	}
+	m := &w.m
+	m.sweep()
+	for _, e := range slices.Concat(m.queue, m.again, m.resting) {
+		m.unqueue(e)
+		m.comeBack(e)
+	}
+	for _, s := range m.series {
+		if s.held {
+			m.unhold(s)
+		}
+	}
+	slices.SortFunc(m.again, func(a, b *entry) int { return a.id - b.id })
+	var back []Away[int]
+	for i := range ws {
+		a := &ws[i]
+		e := w.all[int(a.Rec.Route)]
+		if e.s == nil && w.t.n(8) == 0 {
+			if end, ok := a.End(); ok != e.live {
+				w.failf("ending %d away: %v", e.id, ok)
+			} else if ok {
+				w.collect(end)
+				m.finish(e, "asked")
+			}
+			continue
+		}
+		if e.s == nil && e.frames > 0 && w.t.n(4) == 0 {
+			e.enc = e.enc[e.prefix:]
+			var prefix []byte
+			if w.t.n(2) == 0 {
+				prefix = []byte{255, 255, 255, 255, 0, 0, 0, 0}
+			}
+			a.Redirect(prefix, len(prefix)/8)
+			e.prefix, e.enc = len(prefix), append(prefix, e.enc...)
+		}
+		back = append(back, *a)
+	}
+	w.l.Splice(back)
+}
