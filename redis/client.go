@@ -11,9 +11,12 @@ import (
 // Client is one server, reached over one connection that all callers share. Its methods may be called from any
 // goroutine. It dials when there is work, and again after a failure.
 type Client struct {
-	engine *fdengine.Engine
-	pool   *pool.Pool
-	done   chan struct{}
+	options Options
+	engine  *fdengine.Engine
+	pool    *pool.Pool
+	lender  *lender
+	subs    subscriptions
+	done    chan struct{}
 }
 
 // New makes a Client. It does not dial; an error means that o is not valid.
@@ -29,14 +32,22 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	c := &Client{engine: e, pool: p, done: make(chan struct{})}
+	lent, err := pool.New(o.lentPool())
+	if err != nil {
+		_ = e.Close()
+		return nil, errors.Join(err, p.Close())
+	}
+	c := &Client{options: o, engine: e, pool: p, done: make(chan struct{})}
+	c.lender = newLender(lent, o.lent(), o.lentEngine)
 	go c.reap()
 	return c, nil
 }
 
-// reap closes the pool when the engine has ended, and tells Done.
+// reap closes what else there is when the engine has ended, and tells Done.
 func (c *Client) reap() {
 	<-c.engine.Done()
+	c.subs.end()
+	c.lender.end()
 	_ = c.pool.Close() // reports nothing that a caller could act on
 	<-c.pool.Done()
 	close(c.done)
@@ -79,21 +90,33 @@ func (c *Client) Engine() *fdengine.Engine { return c.engine }
 
 // Stats is a snapshot of a client.
 type Stats struct {
-	Engine fdengine.Stats
+	Engine fdengine.Stats // of the shared connection
 	Pool   pool.Stats
+	Lent   pool.Stats // of the connections of Blocking, Lend and Watch
 }
 
 // Stats returns a snapshot; its parts are taken one after the other.
-func (c *Client) Stats() Stats { return Stats{Engine: c.engine.Stats(), Pool: c.pool.Stats()} }
+func (c *Client) Stats() Stats {
+	return Stats{Engine: c.engine.Stats(), Pool: c.pool.Stats(), Lent: c.lender.pool.Stats()}
+}
 
-// Shutdown takes no more commands, waits until those accepted have settled, or ctx ends and the rest is failed,
-// and reports how they ended. It may be called again and by several goroutines.
+// Shutdown ends the subscriptions, takes no more commands, waits until those accepted have settled, or ctx ends
+// and the rest is failed, and reports how they ended. A command that blocks on the server is waited for like any
+// other. It may be called again and by several goroutines.
 func (c *Client) Shutdown(ctx context.Context) (fdengine.Report, error) {
-	return c.engine.Shutdown(ctx)
+	c.subs.close()
+	defer c.lender.hold()()
+	r, err := c.engine.Shutdown(ctx)
+	err = errors.Join(err, c.lender.shutdown(ctx, &r))
+	return r, err
 }
 
 // Close fails what is unsettled and ends the client, without waiting.
-func (c *Client) Close() error { return c.engine.Close() }
+func (c *Client) Close() error {
+	c.subs.close()
+	c.lender.close()
+	return c.engine.Close()
+}
 
 // Done is closed when the client has ended and its goroutines and connections are gone.
 func (c *Client) Done() <-chan struct{} { return c.done }

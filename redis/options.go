@@ -41,6 +41,13 @@ type Options struct {
 	// block, and the frame is valid during the call only.
 	OnPush func(frame []byte)
 
+	// Lent bounds the connections that Blocking, Lend and Watch use at a time; default 16, negative = none.
+	// Subscriptions have their own.
+	Lent int
+	// CancelWait is how much longer than its ctx a blocking command may take, to learn from the server whether it
+	// has taken something: default 500 ms, negative = none, then a cancelled pop may lose what it is given.
+	CancelWait time.Duration
+
 	// Engine tunes queue, window, timeouts, budget and hooks. Its Protocol, Leaser, Ping and OnPush are set by
 	// New and must be left empty.
 	Engine fdengine.Options
@@ -106,6 +113,43 @@ func (o Options) engine(l pool.Leaser) fdengine.Options {
 	eo.Leaser = l
 	eo.Ping = func() fdengine.Command { return Ping() }
 	eo.OnPush = o.OnPush
+	return eo
+}
+
+const (
+	defaultLent       = 16
+	defaultCancelWait = 500 * time.Millisecond
+)
+
+func (o Options) lent() int {
+	if o.Lent == 0 {
+		return defaultLent
+	}
+	return max(o.Lent, 0)
+}
+
+func (o Options) cancelWait() time.Duration {
+	if o.CancelWait == 0 {
+		return defaultCancelWait
+	}
+	return o.CancelWait
+}
+
+// lentPool makes the options of the pool behind lent connections.
+func (o Options) lentPool() pool.Options {
+	po := o.pool()
+	po.Size = max(o.lent(), 1)
+	return po
+}
+
+// lentEngine makes the options of an engine that one caller uses at a time: one command in flight, and a caller
+// who leaves it there cuts the connection. It keeps its connection as long as it lives.
+func (o Options) lentEngine(l pool.Leaser) fdengine.Options {
+	eo := o.engine(l)
+	eo.Window, eo.Queue = 1, 8
+	eo.CutOnCancel = true
+	eo.IdleRelease, eo.MaxHold = 0, 0
+	eo.Rerouter, eo.Limiter = nil, nil
 	return eo
 }
 

@@ -81,7 +81,14 @@ func TestURLsAreReadAndWhatIsNotUnderstoodIsAnErrorWithoutThePassword(t *testing
 		"redis://h:7000/3":                         {Network: "tcp", Addr: "h:7000", DB: 3},
 		"redis://:p%40ss@h":                        {Network: "tcp", Addr: "h:6379", Password: "p@ss"},
 		"redis://u:p@[::1]:7000?db=2&protocol=2":   {Network: "tcp", Addr: "[::1]:7000", Username: "u", Password: "p", DB: 2, Protocol: 2},
-		"redis://u@h/?client_name=me":              {Network: "tcp", Addr: "h:6379", Username: "u", ClientName: "me"},
+		"redis://p@h/?client_name=me":              {Network: "tcp", Addr: "h:6379", Password: "p", ClientName: "me"},
+		"redis://u:@h":                             {Network: "tcp", Addr: "h:6379", Username: "u"},
+		"redis://":                                 {Network: "tcp", Addr: "localhost:6379"},
+		"redis://:p@:7000/0":                       {Network: "tcp", Addr: "localhost:7000", Password: "p"},
+		"valkey://h/2":                             {Network: "tcp", Addr: "h:6379", DB: 2},
+		"valkeys://h":                              {Network: "tcp", Addr: "h:6379", TLS: &tls.Config{ServerName: "h"}},
+		"redis://h?dial_timeout=3":                 {Network: "tcp", Addr: "h:6379", DialTimeout: 3 * time.Second},
+		"redis://h?dial_timeout=-1":                {Network: "tcp", Addr: "h:6379", DialTimeout: -time.Second},
 		"redis://h?dial_timeout=250ms":             {Network: "tcp", Addr: "h:6379", DialTimeout: 250 * time.Millisecond},
 		"unix:///run/redis.sock":                   {Network: "unix", Addr: "/run/redis.sock"},
 		"unix://u:p@/run/redis.sock?db=1":          {Network: "unix", Addr: "/run/redis.sock", Username: "u", Password: "p", DB: 1},
@@ -96,12 +103,20 @@ func TestURLsAreReadAndWhatIsNotUnderstoodIsAnErrorWithoutThePassword(t *testing
 		}
 	}
 	for _, in := range []string{
-		"", "h:6379", "http://:hunter2@h", "redis://", "redis://:hunter2@", "redis://:hunter2@h:port", "redis://:hunter2%zz@h", "redis://:hunter2@h/x",
+		"", "h:6379", "http://:hunter2@h", "redis://:hunter2@h:port", "redis://:hunter2%zz@h", "redis://:hunter2@h/x",
 		"redis://:hunter2@h/1?db=2", "redis://h?db=1&db=2", "redis://h?password=hunter2", "redis://h?hunter2=1", "redis://h/-1", "redis://h?protocol=9",
 		"redis://h?dial_timeout=fast", "redis://:hunter2@h#x", "unix://host/path", "unix://", "redis:h", "redis://h?a=%zz", "redis://h?client_name=a%20b",
+		"redis://h?skip_verify=true", "rediss://h?skip_verify=perhaps", "redis://h?read_timeout=hunter2", "redis://h?max_retries=hunter2", "redis:///x",
+		"redis://h?min_retry_backoff=2&max_retry_backoff=1", "redis:", "redis:/h", "redis://h?pool_timeout=1",
 	} {
 		_, err := ParseURL(in)
 		require.Error(t, err, in)
 		require.NotContains(t, err.Error(), "hunter2", in)
 	}
+	o, err := ParseURL("rediss://h?skip_verify=true&read_timeout=2&write_timeout=250ms&max_retries=-1&min_retry_backoff=5ms&max_retry_backoff=1" +
+		"&conn_max_lifetime=1h&pool_size=4")
+	require.NoError(t, err)
+	require.True(t, o.TLS.InsecureSkipVerify)
+	require.Equal(t, []any{2 * time.Second, 250 * time.Millisecond, -1, 5 * time.Millisecond, time.Second, time.Hour, 4},
+		[]any{o.Engine.ReadTimeout, o.Engine.WriteTimeout, o.Engine.Budget, o.Engine.BackoffMin, o.Engine.BackoffMax, o.MaxAge, o.Lent})
 }

@@ -87,6 +87,16 @@ func (c *Cmd) Bytes() ([]byte, error) {
 	return v, own(err)
 }
 
+// Append appends the bytes of any scalar to dst, which then does not depend on the Cmd. It allocates only when dst
+// must grow. After an error dst is returned as it was.
+func (c *Cmd) Append(dst []byte) ([]byte, error) {
+	b, err := c.Bytes()
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, b...), nil
+}
+
 // Strings is an array or set of scalars; a null element is empty. A map gives keys and values in turn.
 func (c *Cmd) Strings() ([]string, error) {
 	return read(c, func(r *resp.Reader) ([]string, error) {

@@ -84,7 +84,7 @@ func (t *Tx) Verdict(frames []byte, maybe bool) fdengine.Verdict {
 }
 
 // DecodeReply implements fdengine.Command. Each command gets its reply, or the reason why there is none. The
-// error is a *TxError, or Nil when a watched key had changed.
+// error is a *TxError, or ErrTxAborted when a watched key had changed.
 func (t *Tx) DecodeReply(r fdengine.Reply) error {
 	x, err := t.split(r.Frame)
 	switch {
@@ -113,6 +113,9 @@ func (t *Tx) DecodeReply(r fdengine.Reply) error {
 func (t *Tx) results(r fdengine.Reply, exec []byte) (failed, err error) {
 	all := resp.NewReader(exec)
 	n, err := all.Array()
+	if err == resp.ErrNull {
+		return nil, ErrTxAborted
+	}
 	if err != nil {
 		return nil, own(err)
 	}

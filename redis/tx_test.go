@@ -136,8 +136,8 @@ func TestRepliesThatAreNotThoseOfATransactionFailAllItsCommands(t *testing.T) {
 		frames string
 		want   error
 	}{
-		"null":           {ok + queued + queued + "*-1\r\n", Nil},
-		"null, RESP3":    {ok + queued + queued + "_\r\n", Nil},
+		"null":           {ok + queued + queued + "*-1\r\n", ErrTxAborted},
+		"null, RESP3":    {ok + queued + queued + "_\r\n", ErrTxAborted},
 		"too few":        {ok + queued + queued + "*1\r\n+OK\r\n", nil},
 		"no array":       {ok + queued + queued + "+OK\r\n", nil},
 		"frames missing": {ok + queued + "*0\r\n", nil},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,28 +14,40 @@ import (
 
 // ParseURL reads Options from a URL of one of the forms
 //
-//	redis://[[user][:password]@]host[:port][/db][?query]
-//	rediss://... the same over TLS
-//	unix://[[user][:password]@]/path/of/socket[?query]
+//	redis://[[user]:password@]host[:port][/db][?query]
+//	rediss://... the same over TLS; valkey:// and valkeys:// mean the same
+//	unix://[[user]:password@]/path/of/socket[?query]
 //
-// where the query may have db, protocol, client_name and dial_timeout (a Go duration). What is not understood is
-// an error. Errors never quote the URL, which may hold a password.
+// A missing host is localhost, a missing port 6379. One word before the @, without a colon, is a password, as
+// redis-cli reads it. The query may have
+//
+//	db, protocol, client_name          as the fields of Options
+//	skip_verify=true                   with TLS: the certificate is not checked
+//	dial_timeout, read_timeout, write_timeout, conn_max_lifetime,
+//	min_retry_backoff, max_retry_backoff
+//	                                   a Go duration, or a number of seconds; negative = none
+//	max_retries                        Engine.Budget; 0 is the default, negative = none
+//	pool_size                          Lent
+//
+// What is not understood is an error. Errors never quote the URL, which may hold a password.
 func ParseURL(s string) (Options, error) {
 	u, err := url.Parse(s)
 	if err != nil {
 		return Options{}, errors.New("redis: URL cannot be parsed")
 	}
-	o := Options{Username: u.User.Username()}
-	o.Password, _ = u.User.Password()
+	var o Options
+	if password, both := u.User.Password(); both {
+		o.Username, o.Password = u.User.Username(), password
+	} else {
+		o.Password = u.User.Username()
+	}
 	var db string
 	switch u.Scheme {
-	case "redis", "rediss":
-		if u.Hostname() == "" {
-			return Options{}, errors.New("redis: URL has no host")
-		}
-		o.Network, o.Addr = "tcp", net.JoinHostPort(u.Hostname(), cmpOr(u.Port(), "6379"))
-		if u.Scheme == "rediss" {
-			o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}
+	case "redis", "rediss", "valkey", "valkeys":
+		host := cmpOr(u.Hostname(), "localhost")
+		o.Network, o.Addr = "tcp", net.JoinHostPort(host, cmpOr(u.Port(), "6379"))
+		if strings.HasSuffix(u.Scheme, "s") && u.Scheme != "redis" {
+			o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 		}
 		db = strings.Trim(u.Path, "/")
 	case "unix":
@@ -43,15 +56,24 @@ func ParseURL(s string) (Options, error) {
 		}
 		o.Network, o.Addr = "unix", u.Path
 	default:
-		return Options{}, errors.New("redis: URL scheme must be redis, rediss or unix")
+		return Options{}, errors.New("redis: URL scheme must be redis, rediss, valkey, valkeys or unix")
 	}
 	if u.Fragment != "" || u.Opaque != "" {
 		return Options{}, errors.New("redis: URL has parts behind a # or without //")
+	}
+	if !strings.HasPrefix(s[len(u.Scheme)+1:], "//") {
+		return Options{}, errors.New("redis: URL must have // behind its scheme")
 	}
 	if err := o.query(u.RawQuery, db); err != nil {
 		return Options{}, err
 	}
 	return o, o.Validate()
+}
+
+// urlNames are the parameters that a query may have.
+var urlNames = [...]string{
+	"client_name", "conn_max_lifetime", "db", "dial_timeout", "max_retries", "max_retry_backoff", "min_retry_backoff", "pool_size",
+	"protocol", "read_timeout", "skip_verify", "write_timeout",
 }
 
 // query applies the query of a URL; db is the database that the path named.
@@ -60,36 +82,84 @@ func (o *Options) query(raw, db string) error {
 	if err != nil {
 		return errors.New("redis: URL query cannot be parsed")
 	}
-	var faults []error
-	number := func(name, text string, into *int) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("redis: URL: %s is not a number", name))
-		}
-		*into = n
-	}
+	p := params{values: q}
 	if db != "" {
-		number("the path", db, &o.DB)
+		if q.Has("db") {
+			p.fault("the database is given twice")
+		}
+		q.Set("db", db)
 	}
 	for name, values := range q {
-		value := values[0]
-		if len(values) > 1 || name == "db" && db != "" {
-			faults = append(faults, errors.New("redis: URL: a parameter is given twice"))
-		}
-		switch name {
-		case "db":
-			number(name, value, &o.DB)
-		case "protocol":
-			number(name, value, &o.Protocol)
-		case "client_name":
-			o.ClientName = value
-		case "dial_timeout":
-			if o.DialTimeout, err = time.ParseDuration(value); err != nil {
-				faults = append(faults, errors.New("redis: URL: dial_timeout is not a duration"))
-			}
-		default:
-			faults = append(faults, errors.New("redis: URL: unknown parameter; known are db, protocol, client_name and dial_timeout"))
+		if !slices.Contains(urlNames[:], name) {
+			p.fault("unknown parameter; known are " + strings.Join(urlNames[:], ", "))
+		} else if len(values) > 1 {
+			p.fault(name + " is given twice")
 		}
 	}
-	return errors.Join(faults...)
+	o.ClientName = q.Get("client_name")
+	o.DB = p.number("db")
+	o.Protocol = p.number("protocol")
+	o.Lent = p.number("pool_size")
+	o.Engine.Budget = p.number("max_retries")
+	o.DialTimeout = p.span("dial_timeout")
+	o.MaxAge = p.span("conn_max_lifetime")
+	o.Engine.ReadTimeout = p.span("read_timeout")
+	o.Engine.WriteTimeout = p.span("write_timeout")
+	o.Engine.BackoffMin = p.span("min_retry_backoff")
+	o.Engine.BackoffMax = p.span("max_retry_backoff")
+	if p.yes("skip_verify") {
+		if o.TLS == nil {
+			p.fault("skip_verify without TLS")
+		} else {
+			o.TLS.InsecureSkipVerify = true
+		}
+	}
+	return errors.Join(p.faults...)
+}
+
+// params reads the values of a query and collects what is wrong with them, by their names only.
+type params struct {
+	values url.Values
+	faults []error
+}
+
+func (p *params) fault(what string) { p.faults = append(p.faults, fmt.Errorf("redis: URL: %s", what)) }
+
+func (p *params) number(name string) int {
+	text := p.values.Get(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		p.fault(name + " is not a number")
+	}
+	return n
+}
+
+func (p *params) span(name string) time.Duration {
+	text := p.values.Get(name)
+	if text == "" {
+		return 0
+	}
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		p.fault(name + " is neither a duration nor a number of seconds")
+	}
+	return d
+}
+
+func (p *params) yes(name string) bool {
+	text := p.values.Get(name)
+	if text == "" {
+		return false
+	}
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		p.fault(name + " is neither true nor false")
+	}
+	return b
 }

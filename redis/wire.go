@@ -16,11 +16,12 @@ type wire struct {
 	conn   net.Conn
 	scan   *resp.Scanner
 	buf    []byte // received and not consumed
+	limit  int    // of the bytes of one frame
 	secret string // never to appear in an error; empty: none
 }
 
 func newWire(conn net.Conn, secret string) *wire {
-	return &wire{conn: conn, scan: resp.NewScanner(resp.Limits{}), secret: secret}
+	return &wire{conn: conn, scan: resp.NewScanner(resp.Limits{}), limit: maxHandshakeReply, secret: secret}
 }
 
 // exchange sends all steps at once and checks their replies in order. The first error ends it at once, without
@@ -66,19 +67,26 @@ func (w *wire) refusal(frame []byte) *ServerError {
 // reply returns the next frame that is not a push; it is valid for ever.
 func (w *wire) reply() ([]byte, error) {
 	for {
+		frame, kind, err := w.frame()
+		if err != nil || kind != resp.Push {
+			return frame, err
+		}
+	}
+}
+
+// frame returns the next frame; it is valid for ever.
+func (w *wire) frame() ([]byte, resp.Kind, error) {
+	for {
 		n, need, kind, err := w.scan.Next(w.buf)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		case n > 0:
 			frame := w.buf[:n:n]
 			w.buf = w.buf[n:]
-			if kind == resp.Push {
-				continue
-			}
-			return frame, nil
-		case need > maxHandshakeReply:
-			return nil, fmt.Errorf("at least %d bytes, the limit is %d", need, maxHandshakeReply)
+			return frame, kind, nil
+		case need > w.limit:
+			return nil, 0, fmt.Errorf("at least %d bytes, the limit is %d", need, w.limit)
 		}
 		chunk := make([]byte, 4096)
 		n, err = w.conn.Read(chunk)
@@ -87,7 +95,7 @@ func (w *wire) reply() ([]byte, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 }
