@@ -50,9 +50,9 @@ func newLink(watched []string) *link {
 // gives that back before it leases.
 func (l *link) Lease(ctx context.Context) (*pool.Conn, error) {
 	l.mu.Lock()
-	late := l.mu.needs != 0
+	stale := l.mu.needs != 0
 	l.mu.Unlock()
-	if late {
+	if stale {
 		return nil, pool.Permanent(errLost)
 	}
 	c, err := l.pool.Lease(ctx)
