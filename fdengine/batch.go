@@ -161,12 +161,12 @@ func (e *Engine) admitPiece(ctx context.Context, b *batch, size int) error {
 		l.Unlock()
 		return err
 	}
-	if n > e.room.cmds || e.room.first != nil || !e.fits(n, size) {
-		// A piece larger than the limit waits for an empty queue and overshoots it never: it is split.
-		if n > e.room.cmds {
-			l.Unlock()
-			return e.admitHalves(ctx, b)
-		}
+	if n > e.room.cmds || n > 1 && size > e.room.bytes {
+		// A piece larger than a limit is split: only a single request may exceed it, alone.
+		l.Unlock()
+		return e.admitParts(ctx, b)
+	}
+	if e.room.first != nil || !e.fits(n, size) {
 		if err := e.reserve(ctx, n, size); err != nil {
 			l.Unlock()
 			return notSent(nil, err)
@@ -197,17 +197,17 @@ func (e *Engine) admitPiece(ctx context.Context, b *batch, size int) error {
 	return nil
 }
 
-// admitHalves admits a piece that has more commands than the limit in parts that fit.
-func (e *Engine) admitHalves(ctx context.Context, b *batch) error {
+// admitParts admits a piece that is larger than the limits in parts that fit.
+func (e *Engine) admitParts(ctx context.Context, b *batch) error {
 	recs, encs := b.recs, b.encs
 	defer func() { b.recs, b.encs = recs, encs }()
 	for from := 0; from < len(recs); {
-		to := min(from+e.room.cmds, len(recs))
-		b.recs, b.encs = recs[from:to], encs[from:to]
-		size := 0
-		for _, enc := range b.encs {
-			size += len(enc)
+		to, size := from+1, len(encs[from])
+		for to < len(recs) && to-from < e.room.cmds && size+len(encs[to]) <= e.room.bytes {
+			size += len(encs[to])
+			to++
 		}
+		b.recs, b.encs = recs[from:to], encs[from:to]
 		if err := e.admitPiece(ctx, b, size); err != nil {
 			for j := from; j < len(recs); j++ {
 				b.errs[recs[j].Ticket().Tag] = e.reject(err)
