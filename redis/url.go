@@ -25,7 +25,7 @@ import (
 //	skip_verify=true                   with TLS: the certificate is not checked
 //	dial_timeout, read_timeout, write_timeout, conn_max_lifetime,
 //	min_retry_backoff, max_retry_backoff
-//	                                   a Go duration, or a number of seconds; negative = none
+//	                                   a Go duration, or a number of seconds; negative = none, the backoffs excepted
 //	max_retries                        Engine.Budget; 0 is the default, negative = none
 //	pool_size                          Lent
 //
