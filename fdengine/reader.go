@@ -309,7 +309,7 @@ func (s *session) dropPush() {
 // again.
 func (s *session) tooLarge(size int) error {
 	err := fmt.Errorf("reply of at least %d bytes, limit %d", size, s.e.opt.MaxReply)
-	s.doom = &CallError{Fate: carry.Answered, Class: ErrTooLarge, Cause: err}
+	s.doom = err // not of a class: it is the cause of what happens to others
 	if rec := s.head(); rec != nil {
 		if rec.Decide() {
 			s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Class: ErrTooLarge, Cause: err}, false)
