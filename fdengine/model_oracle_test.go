@@ -124,6 +124,9 @@ func (v *evidence) fate(r *record) {
 		errors.Is(r.err, fdengine.ErrMaybeExecuted) != (called && fate == carry.MaybeExecuted) {
 		v.fail("P3: %s: the classes of %v contradict its fate", tok, r.err)
 	}
+	if errors.Is(r.err, fdengine.ErrTooLarge) && fate == carry.MaybeExecuted {
+		v.fail("P3: %s is not the one that is too large: %v", tok, r.err)
+	}
 	switch fate {
 	case carry.NotSent:
 		if n > 0 || left > refused && !v.surplus {

@@ -11,10 +11,11 @@ import (
 var (
 	modelSeed     = flag.Uint64("model.seed", 0, "run the one program of this seed; 0 = many")
 	modelFirst    = flag.Uint64("model.first", 1, "the first seed of many")
-	modelPrograms = flag.Int("model.programs", 400, "how many programs to run")
+	modelPrograms = flag.Int("model.programs", 500, "how many programs to run")
 	modelRepeat   = flag.Int("model.repeat", 1, "how often to run each program")
 	modelPatience = flag.Duration("model.patience", 2*time.Minute, "of real time, for one program")
 	modelFailures = flag.Int("model.failures", 3, "stop after that many")
+	modelShrink   = flag.Duration("model.shrink", 0, "spend that long on making a failing program smaller")
 	modelVerbose  = flag.Bool("model.dump", false, "print each program before it runs")
 )
 
@@ -42,6 +43,9 @@ func TestModel(t *testing.T) {
 			spinning.Stop()
 			if len(res.bad) > 0 {
 				failed++
+				if *modelShrink > 0 {
+					p, res = shrink(t, p, res, *modelShrink)
+				}
 				t.Errorf("program %d breaks a promise:\n%s\n\n%s\n%s", seed, strings.Join(res.bad, "\n"), p.dump(), res.details)
 				break
 			}
