@@ -218,7 +218,7 @@ func seq(cs []*scripted.Cmd) iter.Seq[*scripted.Cmd] {
 func TestSubmitAllYieldsInOrderWithBoundedMemory(t *testing.T) {
 	s := script{"c7": always(scripted.Refuse("ERR no"))}
 	bubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig) {
-		const n = 20_000
+		const n = 9000
 		made, seen, most := 0, 0, 0
 		in := func(yield func(*scripted.Cmd) bool) {
 			for i := range n {
