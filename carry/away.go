@@ -263,20 +263,23 @@ func (l *Log[T]) Leave(r *Record[T], enc []byte) (Away[T], bool) {
 }
 
 // Evict takes every live record that is not published out of this log, in order, those waiting for a backoff
-// first.
+// first. Records of a Stream stay: their order is kept by one log.
 func (l *Log[T]) Evict() []Away[T] {
-	var ws []Away[T]
+	var ws, stay []Away[T]
 	for len(l.waiting) > 0 {
-		if w := l.next(); w.stream == nil {
-			l.discount(&w)
-			ws = append(ws, w)
+		w := l.next()
+		if w.stream != nil {
+			stay = append(stay, w)
+			continue
 		}
+		l.discount(&w)
+		ws = append(ws, w)
 	}
-	for len(l.holding) > 0 {
-		l.unhold(l.holding[0], func(w *Away[T], _ bool) { ws = append(ws, *w) })
+	for i := range stay {
+		l.push(stay[i])
 	}
 	l.each(func(b *block[T], r *Record[T], published bool) bool {
-		if published || !r.live() {
+		if published || r.Stream != nil || !r.live() {
 			return true
 		}
 		if w, ok := l.depart(r, pending, append([]byte(nil), b.bytes(r)...)); ok {

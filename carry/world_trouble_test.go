@@ -72,21 +72,22 @@ func (w *world) cut() {
 	}
 }
 
-// evict takes all out, as for another engine, lets some end there and brings the rest back.
+// evict takes out all that may go to another engine, lets some end there and brings the rest back.
 func (w *world) evict() {
 	ws := w.l.Evict()
-	if n := w.l.Waiting(); n != 0 {
-		w.failf("%d wait after Evict", n)
-	}
 	m := &w.m
 	m.sweep()
-	for _, e := range slices.Concat(m.queue, m.again, m.resting) {
-		m.unqueue(e)
-		m.comeBack(e)
-	}
+	held := 0
 	for _, s := range m.series {
-		if s.held {
-			m.unhold(s)
+		held += len(s.refused) + len(s.parked)
+	}
+	if n := w.l.Waiting(); n != held {
+		w.failf("%d wait after Evict, want the %d of held streams", n, held)
+	}
+	for _, e := range slices.Concat(m.queue, m.again, m.resting) {
+		if e.s == nil {
+			m.unqueue(e)
+			m.comeBack(e)
 		}
 	}
 	slices.SortFunc(m.again, func(a, b *entry) int { return a.id - b.id })
@@ -94,7 +95,10 @@ func (w *world) evict() {
 	for i := range ws {
 		a := &ws[i]
 		e := w.all[int(a.Rec.Route)]
-		if e.s == nil && w.t.n(8) == 0 {
+		if e.s != nil {
+			w.failf("%d left its stream's log", e.id)
+		}
+		if w.t.n(8) == 0 {
 			if end, ok := a.End(); ok != e.live {
 				w.failf("ending %d away: %v", e.id, ok)
 			} else if ok {
@@ -103,7 +107,7 @@ func (w *world) evict() {
 			}
 			continue
 		}
-		if e.s == nil && e.frames > 0 && w.t.n(4) == 0 {
+		if e.frames > 0 && w.t.n(4) == 0 {
 			e.enc = e.enc[e.prefix:]
 			var prefix []byte
 			if w.t.n(2) == 0 {

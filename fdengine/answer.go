@@ -178,7 +178,7 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 		return false
 	case v.Then == RetryHere && rec.Refusals() >= e.opt.MaxRefusals:
 		return false
-	case v.Then == Reroute && (e.opt.Rerouter == nil || rec.Hops() >= e.opt.MaxRedirects):
+	case v.Then == Reroute && (e.opt.Rerouter == nil || rec.Stream != nil || rec.Hops() >= e.opt.MaxRedirects):
 		return false
 	}
 	if v.Then == Reroute {

@@ -11,6 +11,8 @@ import (
 // Carry is a command on its way from one engine to another: refused with a Reroute verdict, or left over when a
 // connection died. It keeps its request bytes, its sends, its maybe bit and its budget. A Rerouter gives it to one
 // engine's Adopt or ends it with Fail; the first of the two counts, others do nothing.
+// Commands of a Stream are never carries: one engine keeps their order. A redirect is the answer of such a command
+// and breaks its Stream; what is left of a Stream after a cut waits for the next connection here.
 type Carry struct {
 	from *Engine
 	away carry.Away[entry]

@@ -237,6 +237,13 @@ func (e *Engine) end(s *session, why reason) {
 		l.Lock()
 		e.setState(stateIdle)
 		l.Unlock()
+	case reasonRecycle:
+		if s.span.Commands == 0 { // lent with its mark still set: no reason to ask for it in a circle
+			l.Lock()
+			e.failures++
+			l.Unlock()
+			e.backoff()
+		}
 	}
 }
 
