@@ -15,6 +15,9 @@ type Account struct {
 	NotSent  int64 `json:"not_sent"` // the server cannot have taken it
 	Maybe    int64 `json:"maybe"`    // the server may have taken it
 	Corrupt  int64 `json:"corrupt"`  // lines that are no job; not Accepted
+	Earlier  int64 `json:"earlier"`  // jobs that an earlier run has dealt with; not Accepted
+	Once     int64 `json:"once"`     // of Answered: there exactly once, since the target remembers the id
+	Known    int64 `json:"known"`    // of Once: the target had the id already and added nothing
 	Lines    int64 `json:"lines"`    // number of the last line that was dealt with; a later run may start behind it
 
 	Lost       *int64 `json:"lost"`       // answered jobs that a read-back did not find; nil = not verified
@@ -34,10 +37,18 @@ func (a Account) Rate() float64 {
 	return float64(a.Answered) / a.Elapsed.Seconds()
 }
 
-// String is the account line that every run ends with. Numbers that were not verified are shown as ?.
+// String is the account line that every run ends with. Numbers that were not verified are shown as ?; once, known and
+// earlier only when there are any.
 func (a Account) String() string {
-	return fmt.Sprintf("account: accepted=%d answered=%d not_sent=%d maybe=%d lost=%s duplicated=%s rate=%.0f/s",
+	s := fmt.Sprintf("account: accepted=%d answered=%d not_sent=%d maybe=%d lost=%s duplicated=%s rate=%.0f/s",
 		a.Accepted, a.Answered, a.NotSent, a.Maybe, known(a.Lost), known(a.Duplicated), a.Rate())
+	if a.Once > 0 {
+		s += fmt.Sprintf(" once=%d known=%d", a.Once, a.Known)
+	}
+	if a.Earlier > 0 {
+		s += fmt.Sprintf(" earlier=%d", a.Earlier)
+	}
+	return s
 }
 
 func known(n *int64) string {
@@ -47,16 +58,24 @@ func known(n *int64) string {
 	return fmt.Sprint(*n)
 }
 
-func (a *Account) settle(fate carry.Fate, err error) {
+// settle books one ticket.
+func (a *Account) settle(t *Ticket) {
 	switch {
-	case fate == carry.NotSent:
+	case t.fate == carry.NotSent:
 		a.NotSent++
-	case fate == carry.MaybeExecuted:
+		return
+	case t.fate == carry.MaybeExecuted:
 		a.Maybe++
-	case err != nil:
-		a.Answered++
+		return
+	}
+	a.Answered++
+	switch {
+	case t.err != nil:
 		a.Failed++
-	default:
-		a.Answered++
+	case t.Traits.Once:
+		a.Once++
+		if t.Known {
+			a.Known++
+		}
 	}
 }

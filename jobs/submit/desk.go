@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/fdengine"
 )
 
@@ -14,6 +15,7 @@ type desk struct {
 	wake     chan struct{} // cap 1: the collector's call
 	accepted atomic.Int64  // these are written by Run only
 	corrupt  atomic.Int64
+	earlier  atomic.Int64
 	line     atomic.Int64
 
 	mu struct {
@@ -35,8 +37,11 @@ func newDesk(window int) *desk {
 // Done implements Done.
 func (d *desk) Done(t *Ticket, err error) {
 	t.err, t.fate = err, fdengine.FateOf(err)
+	if t.doubt && err != nil {
+		t.fate = carry.MaybeExecuted // whatever became of this send, the earlier one may have landed
+	}
 	d.mu.Lock()
-	d.mu.counts.settle(t.fate, err)
+	d.mu.counts.settle(t)
 	d.mu.settled = append(d.mu.settled, t)
 	call := d.mu.need > 0 && len(d.mu.settled) >= d.mu.need
 	if call {
@@ -94,6 +99,7 @@ func (d *desk) snapshot() Account {
 	d.mu.Unlock()
 	// Read after the outcomes, so that a snapshot never shows more settled jobs than accepted ones.
 	a.Accepted, a.Corrupt, a.Lines = d.accepted.Load(), d.corrupt.Load(), d.line.Load()
+	a.Earlier = d.earlier.Load()
 	switch {
 	case start.IsZero():
 	case end.IsZero():

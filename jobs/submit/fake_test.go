@@ -30,7 +30,8 @@ type fake struct {
 	answer func(call) error // nil func: every job is taken
 	refuse func(call) error // Submit's own error; nil func: none
 	sends  int              // of each job; 0: one, or none when it was not sent
-	async  bool             // answers come from another goroutine, in bursts
+	traits func(submit.Job) submit.Traits
+	async  bool // answers come from another goroutine, in bursts
 
 	mu struct {
 		sync.Mutex
@@ -43,6 +44,13 @@ type fake struct {
 }
 
 var errOpen = errors.New("left open")
+
+func (f *fake) Traits(j submit.Job) submit.Traits {
+	if f.traits == nil {
+		return submit.Traits{}
+	}
+	return f.traits(j)
+}
 
 func (f *fake) Submit(_ context.Context, j submit.Job, t *submit.Ticket, done submit.Done) error {
 	c := call{j.Line, string(j.ID), string(j.Queue), string(j.Payload), t, done}

@@ -3,11 +3,20 @@ package submit
 import (
 	"errors"
 	"io"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/fdengine/fullduplex/jobs/state"
 )
 
+// A batch holds so many items and bytes at most, a last long line apart. With a journal it is larger: a sync of the
+// disk goes before each.
 const (
 	batchItems = 256
 	batchBytes = 64 << 10
+
+	syncedItems = 1024
+	syncedBytes = 1 << 20
 )
 
 // item is one line that is a job, or is corrupt (err), or ended the stream (last).
@@ -15,28 +24,50 @@ type item struct {
 	job  Job
 	err  error
 	last bool
+	was  was
 }
 
-// batch is some items and the bytes they point into.
+// was is what an earlier run did with a line.
+type was uint8
+
+const (
+	unsent  was = iota
+	free        // it was announced, and is certainly not taken
+	inDoubt     // it may have been taken
+	acked       // it was taken
+)
+
+// batch is some items and the bytes they point into. upto is the last line that went into it, whether it became an
+// item or not; hash is that of the input up to there, when a journal wants it.
 type batch struct {
 	items []item
 	buf   []byte
+	upto  int64
+	hash  uint64
 }
 
 // feed reads and parses on a goroutine of its own, so that parsing overlaps with submitting, and hands over
 // batches. A batch goes out when it is full or when the input has nothing more at hand, so that a slow writer
 // on the other side of a pipe sees each of its lines submitted at once. Two batches circulate.
 type feed struct {
-	out  chan *batch
-	free chan *batch
-	stop chan struct{}
+	past         *state.Past
+	items, bytes int  // of a batch
+	whole        bool // a batch goes out when it is full and not before: the input is a file
+	out          chan *batch
+	free         chan *batch
+	stop         chan struct{}
 }
 
 func startFeed(in io.Reader, o Options) *feed {
-	f := &feed{out: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{})}
+	f := &feed{past: o.Past, items: batchItems, bytes: batchBytes, out: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{})}
 	f.free <- new(batch)
 	f.free <- new(batch)
-	go f.run(newLines(in, o.MaxLine), &parser{format: o.Format, prefix: o.IDPrefix, queue: []byte(o.Queue)}, o.FromLine)
+	l := newLines(in, o.MaxLine)
+	if o.Journal != nil {
+		f.items, f.bytes, f.whole = syncedItems, syncedBytes, true
+		l.sum = xxhash.New()
+	}
+	go f.run(l, &parser{format: o.Format, prefix: o.IDPrefix, queue: []byte(o.Queue)}, o.FromLine)
 	return f
 }
 
@@ -51,11 +82,14 @@ func (f *feed) run(l *lines, p *parser, from int64) {
 		}
 		b.items, b.buf = b.items[:0], b.buf[:0]
 		more := true
-		for more && len(b.items) < batchItems && len(b.buf) < batchBytes {
-			more = b.read(l, p, from)
-			if len(b.items) > 0 && !l.buffered() {
+		for more && len(b.items) < f.items && len(b.buf) < f.bytes {
+			more = f.read(b, l, p, from)
+			if !f.whole && len(b.items) > 0 && !l.buffered() {
 				break
 			}
+		}
+		if b.upto = l.n; l.sum != nil {
+			b.hash = l.sum.Sum64()
 		}
 		select {
 		case f.out <- b:
@@ -69,7 +103,7 @@ func (f *feed) run(l *lines, p *parser, from int64) {
 }
 
 // read adds the next line to b, if it is a job or corrupt. false: the input has ended.
-func (b *batch) read(l *lines, p *parser, from int64) bool {
+func (f *feed) read(b *batch, l *lines, p *parser, from int64) bool {
 	line, number, err := l.next()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -91,8 +125,21 @@ func (b *batch) read(l *lines, p *parser, from int64) bool {
 		return true
 	}
 	job.ID, job.Queue, job.Payload = b.keep(job.ID), b.keep(job.Queue), b.keep(job.Payload)
-	b.items = append(b.items, item{job: job})
+	b.items = append(b.items, item{job: job, was: f.before(number)})
 	return true
+}
+
+// before says what an earlier run did with a line.
+func (f *feed) before(line int64) was {
+	switch {
+	case line > f.past.Sent:
+		return unsent
+	case f.past.Acked.Has(line):
+		return acked
+	case f.past.Free.Has(line):
+		return free
+	}
+	return inDoubt
 }
 
 // keep copies s into the batch. A buffer that grows leaves earlier slices on the old array, which is fine.
@@ -104,7 +151,7 @@ func (b *batch) keep(s []byte) []byte {
 
 // recycle gives a batch back. One that a long line has blown up is dropped.
 func (f *feed) recycle(b *batch) {
-	if cap(b.buf) > 4*batchBytes {
+	if cap(b.buf) > 4*f.bytes {
 		b.buf = nil
 	}
 	f.free <- b

@@ -17,6 +17,8 @@ type Job struct {
 	ID      []byte // given, or made of Options.IDPrefix and the line
 	Queue   []byte // given, or Options.Queue
 	Payload []byte // the line, or the raw JSON text of the field payload; not validated as UTF-8
+	Own     bool   // ID was given
+	JSON    bool   // Payload is JSON text
 }
 
 // Ticket stands for one accepted job until it is settled. Tickets are recycled: a Target must not touch one
@@ -24,16 +26,28 @@ type Job struct {
 type Ticket struct {
 	Line    int64
 	ID      []byte
-	Sends   int // set by the Target before Done: how often the job left this process, as far as it knows
-	Carrier any // the Target's own, kept from one use of the ticket to the next (an encoded-command object)
+	Traits  Traits
+	Sends   int  // set by the Target before Done: how often the job left this process, as far as it knows
+	Known   bool // set by the Target before Done: it had a job of that id already, and so did not add this one
+	Carrier any  // the Target's own, kept from one use of the ticket to the next (an encoded-command object)
 
-	key  uint64 // Ledger key, when one is kept
-	fate carry.Fate
-	err  error
+	key   uint64 // Ledger key, when one is kept
+	doubt bool   // an earlier run may have sent it
+	fate  carry.Fate
+	err   error
+}
+
+// Traits is what a Target makes of a job.
+type Traits struct {
+	Once bool // sent again, the job is there once: the target remembers its id
+	Bare bool // of the job only the payload reaches the target, so that only it can be read back
+	Part int  // which of several targets it goes to, from 0
 }
 
 // Target is where jobs go.
 type Target interface {
+	// Traits says what the target would make of job. It does not block and depends on nothing but job.
+	Traits(job Job) Traits
 	// Submit hands over one job. It must copy or encode job before it returns. nil means that done.Done will be
 	// called exactly once for t; an error means that it will not be, and its fate (fdengine.FateOf) is the job's.
 	// It may block while there is no room, until ctx ends.

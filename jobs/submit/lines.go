@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // ErrLineTooLong is a line over Options.MaxLine. The line is skipped whole; the next one is read as usual.
@@ -18,6 +20,7 @@ type lines struct {
 	max  int
 	n    int64 // lines returned so far
 	long []byte
+	sum  *xxhash.Digest // of the lines returned so far; nil: not wanted
 }
 
 func newLines(r io.Reader, max int) *lines {
@@ -44,6 +47,9 @@ func (l *lines) next() (line []byte, number int64, err error) {
 	over := 0 // bytes of a line that is already over max
 	for {
 		part, err := l.r.ReadSlice('\n')
+		if l.sum != nil {
+			_, _ = l.sum.Write(bytes.TrimSuffix(part, []byte("\n"))) // a hash does not fail
+		}
 		switch {
 		case over > 0:
 			over += len(part)
@@ -66,6 +72,9 @@ func (l *lines) next() (line []byte, number int64, err error) {
 			return nil, l.n, io.EOF
 		}
 		l.n++
+		if l.sum != nil {
+			_, _ = l.sum.Write([]byte("\n")) // also for a last line without an end, which may get one later
+		}
 		line = trimEnd(line)
 		if over > 0 || len(line) > l.max {
 			return nil, l.n, fmt.Errorf("%w: %d bytes, the limit is %d", ErrLineTooLong, over+len(line), l.max)

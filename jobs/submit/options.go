@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/fdengine/fullduplex/jobs/state"
 )
 
 // Options configure a Run. Zero fields take the stated default, negative ones mean none where that is stated.
@@ -18,6 +20,10 @@ type Options struct {
 	Rate     float64       // jobs per second; default none
 	Drain    time.Duration // how long an interrupted run waits for answers; default 10 s, negative = not at all
 	Strict   bool          // the first corrupt line ends the run
+
+	Past        *state.Past    // what earlier runs on the same input did; nil = there were none. See CheckInput
+	Journal     *state.Journal // is kept up to date; nil = none. Past must be its own then, and the input a file
+	ResendMaybe bool           // jobs that an earlier run may have sent are sent again also where that may leave two
 
 	Ledger   *Ledger                     // remembers every job for a later comparison; nil = none
 	Report   io.Writer                   // gets one JSON line per job that was not answered well; nil = none
@@ -40,6 +46,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Drain == 0 {
 		o.Drain = 10 * time.Second
+	}
+	if o.Past == nil {
+		o.Past = &state.Past{Fresh: true}
 	}
 	if o.Report == nil {
 		o.Report = io.Discard
@@ -67,6 +76,9 @@ func (o Options) Validate() error {
 	bound("MaxLine", int64(o.MaxLine), 1, 256<<20)
 	bound("FromLine", o.FromLine, 1, 1<<62)
 	bound("Window", int64(o.Window), 1, 1<<20)
+	if o.FromLine > 1 && (o.Past != nil || o.Journal != nil) {
+		errs = append(errs, fmt.Errorf("FromLine is %d: want none together with Past or Journal", o.FromLine))
+	}
 	if o.Rate < 0 || o.Rate > 1e9 || o.Rate != o.Rate {
 		errs = append(errs, fmt.Errorf("Rate is %v: want 0 to 1e9", o.Rate))
 	}

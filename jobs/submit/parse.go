@@ -56,7 +56,8 @@ func (p *parser) parse(line []byte, number int64) (job Job, ok bool, err error) 
 			}
 		}
 	}
-	if len(job.ID) == 0 {
+	job.Own, job.JSON = len(job.ID) > 0, p.format == FormatNDJSON
+	if !job.Own {
 		p.id = append(p.id[:0], p.prefix...)
 		p.id = strconv.AppendInt(p.id, number, 10)
 		job.ID = p.id

@@ -29,8 +29,11 @@ type Run struct {
 	desk  *desk
 	pace  *pacer
 	notes *notes
-	free  []*Ticket // owned by the goroutine of Run
+	free  []*Ticket // owned by the goroutine of Run, as all below
 	made  int
+	parts []Account        // by Traits.Part
+	upto  int64            // last line that was announced to the journal
+	tick  <-chan time.Time // time to flush the journal; nil without one
 }
 
 // New checks the options.
@@ -42,6 +45,10 @@ func New(o Options) (*Run, error) {
 	return &Run{o: o, desk: newDesk(o.Window), pace: newPacer(o.Rate), notes: newNotes(o.Report)}, nil
 }
 
+// Parts are the accounts of each of several targets, by Traits.Part, once Run has returned. They have no Lines, Corrupt,
+// Earlier or Elapsed.
+func (r *Run) Parts() []Account { return r.parts }
+
 // Account is a snapshot, from any goroutine, at any time.
 func (r *Run) Account() Account { return r.desk.snapshot() }
 
@@ -51,6 +58,11 @@ func (r *Run) Account() Account { return r.desk.snapshot() }
 // rest. Errors: ErrInterrupted, ErrCorrupt, ErrHopeless (with the outcome), an error of in, of the report, of the
 // target's Shutdown. A job that was refused or not sent is no error of Run: see the account.
 func (r *Run) Run(ctx context.Context, in io.Reader, to Target) (Account, error) {
+	if r.o.Journal != nil {
+		t := time.NewTicker(flushEvery)
+		defer t.Stop()
+		r.tick = t.C
+	}
 	f := startFeed(in, r.o)
 	err := r.read(ctx, f, to)
 	f.end(in)
@@ -66,7 +78,7 @@ func (r *Run) Run(ctx context.Context, in io.Reader, to Target) (Account, error)
 			err = errors.Join(err, ErrInterrupted)
 		}
 	}
-	err = errors.Join(err, r.shutdown(to), r.notes.flush())
+	err = errors.Join(err, r.shutdown(to), r.flush(), r.notes.flush())
 	return r.Account(), err
 }
 
@@ -78,12 +90,20 @@ func (r *Run) read(ctx context.Context, f *feed, to Target) error {
 			if !ok {
 				return nil
 			}
+			if err := r.announce(b); err != nil {
+				return err
+			}
 			for i := range b.items {
 				if err := r.one(ctx, &b.items[i], to); err != nil {
+					r.takeBack(b.items[i:])
 					return err
 				}
 			}
 			f.recycle(b)
+		case <-r.tick:
+			if err := errors.Join(r.collect(0), r.flush()); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ErrInterrupted
 		}
@@ -108,6 +128,11 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 		}
 		return nil
 	}
+	traits := to.Traits(it.job)
+	if it.was == acked {
+		r.skip(it, traits)
+		return nil
+	}
 	if err := r.pace.wait(ctx); err != nil {
 		return ErrInterrupted
 	}
@@ -115,12 +140,13 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 	if err != nil {
 		return err
 	}
-	t.Line, t.ID = it.job.Line, append(t.ID[:0], it.job.ID...)
-	if r.o.Ledger != nil {
-		t.key = key(it.job.ID, it.job.Queue, it.job.Payload)
-	}
+	r.fill(t, it, traits)
 	before := r.desk.line.Load()
 	r.desk.accept(it.job.Line)
+	if t.doubt && !traits.Once && !r.o.ResendMaybe {
+		r.desk.Done(t, errInDoubt)
+		return nil
+	}
 	err = to.Submit(ctx, it.job, t, r.desk)
 	switch {
 	case err == nil:
@@ -133,4 +159,22 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 		r.desk.Done(t, err)
 	}
 	return nil
+}
+
+// fill makes t the ticket of a job.
+func (r *Run) fill(t *Ticket, it *item, traits Traits) {
+	t.Line, t.ID = it.job.Line, append(t.ID[:0], it.job.ID...)
+	t.Traits, t.Sends, t.Known, t.doubt = traits, 0, false, it.was == inDoubt
+	if r.o.Ledger != nil {
+		t.key = keyOf(it.job, traits)
+	}
+}
+
+// skip books a job that an earlier run has dealt with.
+func (r *Run) skip(it *item, traits Traits) {
+	r.desk.line.Store(it.job.Line)
+	r.desk.earlier.Add(1)
+	if r.o.Ledger != nil {
+		r.o.Ledger.earlier(keyOf(it.job, traits), r.o.Past.Known.Has(it.job.Line))
+	}
 }

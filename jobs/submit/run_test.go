@@ -285,6 +285,8 @@ func TestSubmittingCostsNoAllocationPerJob(t *testing.T) {
 // taker answers at once and allocates nothing.
 type taker struct{}
 
+func (taker) Traits(submit.Job) submit.Traits { return submit.Traits{} }
+
 func (taker) Submit(_ context.Context, _ submit.Job, t *submit.Ticket, d submit.Done) error {
 	d.Done(t, nil)
 	return nil

@@ -43,9 +43,7 @@ func (r *Run) collect(need int) error {
 	r.free = r.desk.collect(r.free, need)
 	var first error
 	for _, t := range r.free[from:] {
-		if r.o.Ledger != nil {
-			r.o.Ledger.settled(t.key, t.fate, t.Sends, t.err)
-		}
+		r.book(t)
 		if t.err == nil {
 			continue
 		}
@@ -61,12 +59,28 @@ func (r *Run) collect(need int) error {
 	return first
 }
 
+// book enters one outcome wherever it counts.
+func (r *Run) book(t *Ticket) {
+	for len(r.parts) <= t.Traits.Part {
+		r.parts = append(r.parts, Account{})
+	}
+	part := &r.parts[t.Traits.Part]
+	part.Accepted++
+	part.settle(t)
+	if r.o.Ledger != nil {
+		r.o.Ledger.settled(t)
+	}
+	if r.o.Journal != nil {
+		r.record(t)
+	}
+}
+
 // settleAll waits until every accepted job is settled and booked, or ctx ends; the first error of collect.
 func (r *Run) settleAll(ctx context.Context) error {
 	var first error
 	for {
 		had := len(r.free)
-		err := r.collect(max(1, r.made-had))
+		err := errors.Join(r.collect(max(1, r.made-had)), r.flush())
 		if first == nil {
 			first = err
 		}
@@ -78,6 +92,7 @@ func (r *Run) settleAll(ctx context.Context) error {
 		}
 		select {
 		case <-r.desk.wake:
+		case <-r.tick:
 		case <-ctx.Done():
 			return first
 		}

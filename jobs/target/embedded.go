@@ -9,26 +9,33 @@ import (
 
 // embedded is a stream on a server of this process, reached over loopback like any other.
 type embedded struct {
-	*stream
-	server *miniredis.Miniredis
+	*server
+	mini *miniredis.Miniredis
 }
 
 func openEmbedded(ctx context.Context, o Options) (*embedded, error) {
-	server := miniredis.NewMiniRedis()
-	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+	mini := miniredis.NewMiniRedis()
+	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	s, err := openStream(ctx, "redis://"+server.Addr(), "jobs", o)
-	if err != nil {
-		server.Close()
-		return nil, errors.Join(errors.New("embedded server"), err)
+	if o.IDs == IDsAuto {
+		o.IDs = IDsNever // its scripts are slow, and it forgets everything with this process anyhow
 	}
-	return &embedded{stream: s, server: server}, nil
+	s, err := parseSpec("redis://" + mini.Addr())
+	if err == nil {
+		var t *server
+		if t, err = openServer(ctx, s, o); err == nil {
+			t.name = "embedded:"
+			return &embedded{server: t, mini: mini}, nil
+		}
+	}
+	mini.Close()
+	return nil, errors.Join(errors.New("embedded server"), err)
 }
 
 // Close implements Target.
 func (e *embedded) Close() error {
-	err := e.stream.Close()
-	e.server.Close()
+	err := e.server.Close()
+	e.mini.Close()
 	return err
 }

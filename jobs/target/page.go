@@ -24,8 +24,11 @@ func (p *page) forward(stream, after string, count int) {
 }
 
 // nextCount is how many entries of the size of the last ones make a page.
-func (p *page) nextCount() int {
-	return min(max(1, pageBytes/(p.bytes/max(1, p.entries)+1)), mostPage)
+func (p *page) nextCount() int { return pageOf(p.entries, p.bytes) }
+
+// pageOf is how many entries make a page when some had that many bytes.
+func pageOf(entries, bytes int) int {
+	return min(max(1, pageBytes/(bytes/max(1, entries)+1)), mostPage)
 }
 
 // newest asks for the last entry.

@@ -24,7 +24,7 @@ func open(t *testing.T, spec string, o target.Options) target.Target {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	to, err := target.Open(ctx, spec, o)
+	to, err := target.Open(ctx, []string{spec}, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, to.Close()) })
 	return to
@@ -101,22 +101,22 @@ func TestARefusedJobIsAnsweredAndFailed(t *testing.T) {
 
 func TestOpenSaysWhatIsWrongAndNeverAPassword(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{
-		"empty":             {"", "want embedded: or redis://"},
+		"empty":             {"", "want embedded:, redis://"},
 		"other scheme":      {"kafka://u:secret@h/x", "kafka://u:xxxxx@h/x"},
 		"more behind it":    {"embedded:x", "nothing may follow"},
 		"not a URL":         {"redis://u:secret@h:port/0", "target: "},
-		"empty stream":      {"redis://u:secret@127.0.0.1:1/0?stream=", "stream has no name"},
+		"empty stream":      {"redis://u:secret@127.0.0.1:1/0?stream=", "stream has no value"},
 		"unknown parameter": {"redis://u:secret@127.0.0.1:1/0?steam=x", "unknown parameter"},
 		"no such database":  {"redis://u:secret@127.0.0.1:1/x", "not a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := target.Open(context.Background(), tc.spec, target.Options{})
+			_, err := target.Open(context.Background(), []string{tc.spec}, target.Options{})
 			require.ErrorContains(t, err, tc.want)
 			require.NotContains(t, err.Error(), "secret")
 		})
 	}
-	_, err := target.Open(context.Background(), "embedded:", target.Options{Retries: -1})
-	require.ErrorContains(t, err, "Retries is -1")
+	_, err := target.Open(context.Background(), []string{"embedded:"}, target.Options{Retries: 1001})
+	require.ErrorContains(t, err, "Retries is 1001")
 }
 
 func TestOpenFailsWhenTheServerCannotServe(t *testing.T) {
@@ -129,14 +129,14 @@ func TestOpenFailsWhenTheServerCannotServe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
-			_, err := target.Open(ctx, tc.spec, target.Options{})
+			_, err := target.Open(ctx, []string{tc.spec}, target.Options{})
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
 	s.Kill9()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	_, err := target.Open(ctx, "redis://:right@"+s.Addr(), target.Options{MaxOutage: 50 * time.Millisecond})
+	_, err := target.Open(ctx, []string{"redis://:right@" + s.Addr()}, target.Options{MaxOutage: 50 * time.Millisecond})
 	require.ErrorIs(t, err, fdengine.ErrUnavailable)
 	require.ErrorIs(t, err, fdengine.ErrNotSent)
 }

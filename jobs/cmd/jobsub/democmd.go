@@ -17,11 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fdengine/fullduplex/jobs/submit"
-	"github.com/fdengine/fullduplex/jobs/target"
 )
 
 func demoCommand(s std, code *int) *cobra.Command {
-	f := flags{to: "embedded:"}
+	f := flags{to: []string{"embedded:"}, ids: "auto"}
 	var (
 		jobs int
 		root string
@@ -49,17 +48,17 @@ is read back, and id, queue and payload are compared.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(s.err, "%d files below %s become %d jobs for %s\n", len(files), root, jobs, target.Redact(f.to))
+			fmt.Fprintf(s.err, "%d files below %s become %d jobs for %s\n", len(files), root, jobs, strings.Join(f.shown(), " "))
 			o := f.submitOptions()
 			o.Format = submit.FormatNDJSON
 			in, out := io.Pipe()
 			go func() { _ = out.CloseWithError(writeJobs(out, files, jobs)) }() // ends when the reader closes in
-			w := &work{std: s, flags: f, options: o, in: in, jobs: int64(jobs), verify: true, exact: f.to == "embedded:"}
+			w := &work{std: s, flags: f, options: o, in: in, jobs: int64(jobs), verify: true, exact: len(f.to) == 1 && f.to[0] == "embedded:"}
 			*code, err = w.do(c.Context())
 			return err
 		},
 	}
-	f.add(c)
+	f.add(c, false)
 	c.Flags().IntVar(&jobs, "jobs", 100_000, "how many jobs")
 	c.Flags().StringVar(&root, "root", "", "make the jobs of the files below `DIR` instead of GOROOT")
 	return c

@@ -16,6 +16,8 @@ type ending struct {
 	interrupted bool
 	verdict     *submit.Verdict // nil: not verified
 	verifyErr   error
+	parts       []target.Part
+	accounts    []submit.Account // of parts; those without a job may be missing
 }
 
 // summary is what --json prints.
@@ -23,11 +25,36 @@ type summary struct {
 	submit.Account
 	Seconds     float64         `json:"seconds"`
 	Rate        float64         `json:"rate"` // answered jobs per second
-	Target      string          `json:"target"`
+	Targets     []part          `json:"targets"`
 	Interrupted bool            `json:"interrupted"`
 	Error       string          `json:"error,omitempty"`
 	Verify      *submit.Verdict `json:"verify"`
 	Exit        int             `json:"exit"`
+}
+
+// part is one target in a summary.
+type part struct {
+	Name     string `json:"name"`
+	Accepted int64  `json:"accepted"`
+	Answered int64  `json:"answered"`
+	Failed   int64  `json:"failed"`
+	NotSent  int64  `json:"not_sent"`
+	Maybe    int64  `json:"maybe"`
+	Once     int64  `json:"once"`
+	Known    int64  `json:"known"`
+	Warning  string `json:"warning,omitempty"`
+}
+
+func (e *ending) perTarget() []part {
+	ps := make([]part, len(e.parts))
+	for i := range ps {
+		var a submit.Account
+		if i < len(e.accounts) {
+			a = e.accounts[i]
+		}
+		ps[i] = part{e.parts[i].Name, a.Accepted, a.Answered, a.Failed, a.NotSent, a.Maybe, a.Once, a.Known, e.parts[i].Warning}
+	}
+	return ps
 }
 
 // finish tells what there is to tell, the account last, and returns the exit code.
@@ -42,7 +69,7 @@ func (w *work) finish(e ending) int {
 		return code
 	}
 	s := summary{Account: e.account, Seconds: e.account.Elapsed.Seconds(), Rate: e.account.Rate(),
-		Target: target.Redact(w.to), Interrupted: e.interrupted, Verify: e.verdict, Exit: code}
+		Targets: e.perTarget(), Interrupted: e.interrupted, Verify: e.verdict, Exit: code}
 	if err := errors.Join(e.err, e.verifyErr); err != nil {
 		s.Error = err.Error()
 	}
@@ -64,7 +91,9 @@ func (w *work) exitCode(e ending) int {
 		return exitFailed
 	case e.verdict == nil:
 		return exitDone
-	case e.verdict.Lost+e.verdict.Unsent+e.verdict.Excess > 0, w.retries == 0 && e.verdict.Duplicated > 0, w.exact && e.verdict.Strange > 0:
+	case e.verdict.Lost+e.verdict.Unsent+e.verdict.Excess > 0, w.exact && e.verdict.Strange > 0:
+		return exitFailed
+	case e.verdict.Duplicated > 0 && w.retries == 0 && !w.options.ResendMaybe:
 		return exitFailed
 	}
 	return exitDone
@@ -72,38 +101,73 @@ func (w *work) exitCode(e ending) int {
 
 // tell writes the lines before the account, each only when there is something to say.
 func (w *work) tell(e ending) {
-	say := func(format string, args ...any) { fmt.Fprintf(w.err, "jobsub: "+format+"\n", args...) }
 	a := e.account
 	if e.err != nil {
-		say("%v", e.err)
+		w.say("%v", e.err)
+	}
+	for _, p := range e.perTarget() {
+		if len(e.parts) > 1 {
+			w.say("%s: accepted=%d answered=%d failed=%d not_sent=%d maybe=%d once=%d known=%d",
+				p.Name, p.Accepted, p.Answered, p.Failed, p.NotSent, p.Maybe, p.Once, p.Known)
+		}
+		if p.Warning != "" {
+			w.say("%s: %s", p.Name, p.Warning)
+		}
 	}
 	if a.Corrupt > 0 {
-		say("%d corrupt lines skipped", a.Corrupt)
+		w.say("%d corrupt lines skipped", a.Corrupt)
 	}
 	if a.Failed > 0 {
-		say("failed=%d: the server refused them", a.Failed)
+		w.say("failed=%d: the server refused them", a.Failed)
 	}
-	if w.report == "" && a.Failed+a.NotSent+a.Maybe > 0 {
-		say("--report FILE lists the jobs that were not taken")
+	if a.Once > 0 {
+		w.say("once=%d: the server remembers the ids of these jobs, so each is there exactly once", a.Once)
 	}
-	if e.err != nil && a.Lines > 0 {
-		say("lines up to %d were dealt with; --from-line %d goes on behind them", a.Lines, a.Lines+1)
+	if a.Known > 0 {
+		w.say("known=%d: ids of these were there already, from an earlier run, line or send; nothing was added", a.Known)
 	}
+	open := a.Failed + a.NotSent + a.Maybe
+	if w.report == "" && open > 0 {
+		w.say("--report FILE lists the jobs that were not taken")
+	}
+	w.tellNext(e, open > 0)
 	if e.verifyErr != nil {
-		say("%v", e.verifyErr)
+		w.say("%v", e.verifyErr)
 	}
-	if v := e.verdict; v != nil {
-		if v.Landed > 0 {
-			say("%d of the jobs in doubt are on the server", v.Landed)
-		}
-		if v.Excess > 0 {
-			say("%d copies more than were sent are on the server", v.Excess)
-		}
-		if v.Unsent > 0 {
-			say("%d jobs reported as not sent are on the server: a defect of this program", v.Unsent)
-		}
-		if v.Strange > 0 {
-			say("%d entries on the server are not jobs of this run", v.Strange)
-		}
+	if e.verdict != nil {
+		w.tellVerdict(e.verdict)
 	}
 }
+
+// tellNext says how to go on with a run that left something open.
+func (w *work) tellNext(e ending, open bool) {
+	a := e.account
+	switch {
+	case w.resume == "" && e.err != nil && a.Lines > 0:
+		w.say("lines up to %d were dealt with; --from-line %d goes on behind them", a.Lines, a.Lines+1)
+	case w.resume != "" && a.Maybe > 0 && !w.options.ResendMaybe:
+		w.say("maybe=%d: the same command goes on with all others; with --maybe resend it sends these again too, except that some may then be there twice", a.Maybe)
+	case w.resume != "" && (e.err != nil || open):
+		w.say("the same command goes on with what is left")
+	}
+}
+
+func (w *work) tellVerdict(v *submit.Verdict) {
+	if v.Landed > 0 {
+		w.say("%d of the jobs in doubt are on the server", v.Landed)
+	}
+	if v.Before > 0 {
+		w.say("%d of the known jobs are not among what was read back: they were there before", v.Before)
+	}
+	if v.Excess > 0 {
+		w.say("%d copies more than were sent are on the server", v.Excess)
+	}
+	if v.Unsent > 0 {
+		w.say("%d jobs reported as not sent are on the server: a defect of this program", v.Unsent)
+	}
+	if v.Strange > 0 {
+		w.say("%d entries on the server are not jobs of this run", v.Strange)
+	}
+}
+
+func (w *work) say(format string, args ...any) { fmt.Fprintf(w.err, "jobsub: "+format+"\n", args...) }

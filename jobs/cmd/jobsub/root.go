@@ -13,10 +13,11 @@ func run(args []string, s std) int {
 	root := &cobra.Command{
 		Use:           "jobsub",
 		Short:         "Submit jobs at full speed and account for every one",
+		Long:          rootHelp,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(submitCommand(s, &code), demoCommand(s, &code))
+	root.AddCommand(submitCommand(s, &code), demoCommand(s, &code), benchCommand(s, &code))
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

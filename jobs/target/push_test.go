@@ -16,7 +16,8 @@ func (s *sink) Done(*submit.Ticket, error) { s.outcomes++ }
 
 func TestAJobCostsNoAllocation(t *testing.T) {
 	var (
-		a      add
+		a      push
+		to     = &server{key: "stream"}
 		c      completions
 		done   sink
 		ticket submit.Ticket
@@ -25,7 +26,9 @@ func TestAJobCostsNoAllocation(t *testing.T) {
 		job    = submit.Job{ID: []byte("id"), Queue: []byte("queue"), Payload: make([]byte, 500)}
 	)
 	got := testing.AllocsPerRun(1000, func() {
-		a.build("stream", 0, job, &ticket, &done)
+		if err := a.build(to, job, &ticket, &done); err != nil {
+			t.Error(err)
+		}
 		var err error
 		if buf, err = a.AppendRequest(buf[:0]); err != nil {
 			t.Error(err)
@@ -37,22 +40,25 @@ func TestAJobCostsNoAllocation(t *testing.T) {
 }
 
 func TestAJobIsNeverSentTwiceUnlessRetriesWereAskedFor(t *testing.T) {
-	var a add
+	var a push
+	to := &server{key: "stream", retries: 3}
 	var ticket submit.Ticket
-	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	require.NoError(t, a.build(to, submit.Job{}, &ticket, new(sink)))
 	require.Equal(t, fdengine.Spec{Class: carry.Replay, Budget: 3}, a.Spec())
-	a.build("stream", 0, submit.Job{}, &ticket, new(sink))
+	to.retries = 0
+	require.NoError(t, a.build(to, submit.Job{}, &ticket, new(sink)))
 	require.Equal(t, fdengine.Spec{Class: carry.NoRetry}, a.Spec(), "XADD would be NoRetry anyhow, and the command object is used again")
 }
 
 func TestTheSendsOfAJobAreKnownHoweverItEnds(t *testing.T) {
-	var a add
+	var a push
+	to := &server{key: "stream", retries: 3}
 	var c completions
 	var ticket submit.Ticket
-	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	require.NoError(t, a.build(to, submit.Job{}, &ticket, new(sink)))
 	c.Complete(&a, a.DecodeReply(fdengine.Reply{Frame: []byte("$3\r\n1-0\r\n"), Sends: 2}))
 	require.Equal(t, 2, ticket.Sends)
-	a.build("stream", 3, submit.Job{}, &ticket, new(sink))
+	require.NoError(t, a.build(to, submit.Job{}, &ticket, new(sink)))
 	c.Complete(&a, &fdengine.CallError{Sends: 4})
 	require.Equal(t, 4, ticket.Sends)
 }
