@@ -1,0 +1,141 @@
+package contend
+
+import (
+	"context"
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/redis"
+)
+
+func ours() []Contender {
+	return []Contender{
+		{
+			Name: "fullduplex", Setting: "redis.Client, defaults, one Cmd per caller used again", Group: Ours, Server: "resp",
+			Open: func(ctx context.Context, t Target) (Client, error) { return openFullduplex(ctx, t, newSet) },
+		},
+		{
+			Name: "fullduplex raw", Setting: "fdengine with a command that is encoded before", Group: Ours, Server: "resp",
+			Open: func(ctx context.Context, t Target) (Client, error) { return openFullduplex(ctx, t, newEncoded) },
+		},
+	}
+}
+
+// checked is a command that can say whether its reply was the one that was due.
+type checked interface {
+	fdengine.Command
+	check() error
+}
+
+// set is a SET with the reply it expects.
+type set struct{ *redis.Cmd }
+
+func newSet(i int) checked { return set{redis.Set(key(i), value())} }
+
+func (s set) check() error {
+	got, err := s.Bytes()
+	if err != nil {
+		return err
+	}
+	if string(got) != ok {
+		return wrong("fullduplex", string(got))
+	}
+	return nil
+}
+
+// encoded is a command that was encoded before and is checked by its decoder. It has no state: it may be under way
+// many times at once.
+type encoded struct{ req []byte }
+
+func newEncoded(i int) checked { return &encoded{encodeSet(i)} }
+
+// Spec says that storing the same value twice does no harm, as the class table of package redis does.
+func (e *encoded) Spec() fdengine.Spec { return fdengine.Spec{Class: carry.Replay} }
+
+func (e *encoded) AppendRequest(dst []byte) ([]byte, error) { return append(dst, e.req...), nil }
+
+func (e *encoded) DecodeReply(r fdengine.Reply) error {
+	if string(r.Frame) != "+OK\r\n" {
+		return wrong("fullduplex raw", string(r.Frame))
+	}
+	return nil
+}
+
+func (e *encoded) check() error { return nil }
+
+// fullduplex is a client of this repository and the kind of command it is used with.
+type fullduplex struct {
+	*redis.Client
+	make func(i int) checked
+}
+
+func openFullduplex(ctx context.Context, t Target, mk func(int) checked) (Client, error) {
+	c, err := redis.New(redis.Options{Addr: t.Addr, Engine: roomFor(t.InFlight)})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Ping(ctx); err != nil {
+		_ = c.Close()
+		<-c.Done()
+		return nil, err
+	}
+	return &fullduplex{c, mk}, nil
+}
+
+// roomFor is what an engine needs to have n commands under way; nothing when its defaults will do.
+func roomFor(n int) fdengine.Options {
+	if n <= 1<<16 {
+		return fdengine.Options{}
+	}
+	return fdengine.Options{Window: n + 64, WindowBytes: n * 256, ReadTimeout: time.Minute}
+}
+
+func (f *fullduplex) Close() error {
+	err := f.Client.Close()
+	<-f.Done()
+	return err
+}
+
+func (f *fullduplex) Caller(i int) Caller { return &doCaller{f, f.make(i)} }
+
+type doCaller struct {
+	f   *fullduplex
+	cmd checked
+}
+
+func (c *doCaller) Call() error {
+	if err := c.f.Do(context.Background(), c.cmd); err != nil {
+		return err
+	}
+	return c.cmd.check()
+}
+
+func (f *fullduplex) Batch(i, size int) Caller {
+	b := &batchCaller{f: f, errs: make([]error, size)}
+	for j := range size {
+		c := f.make(i*size + j)
+		b.checks = append(b.checks, c)
+		b.cmds = append(b.cmds, c)
+	}
+	return b
+}
+
+type batchCaller struct {
+	f      *fullduplex
+	cmds   []fdengine.Command
+	checks []checked
+	errs   []error
+}
+
+func (b *batchCaller) Call() error {
+	if err := b.f.DoBatch(context.Background(), b.cmds, b.errs); err != nil {
+		return err
+	}
+	for _, c := range b.checks {
+		if err := c.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

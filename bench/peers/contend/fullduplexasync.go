@@ -1,0 +1,131 @@
+package contend
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/fdengine/fullduplex/fdengine"
+)
+
+// Stream keeps groups of commands under way; the submitter is woken once per group.
+func (f *fullduplex) Stream(window int, more func() bool) (int64, error) {
+	return streamGroups(f, f.make, window, more)
+}
+
+// streamGroup is how many commands share one wake of the submitter.
+const streamGroup = 128
+
+// submitter is the asynchronous face of an engine.
+type submitter interface {
+	Submit(ctx context.Context, cmd fdengine.Command, done fdengine.Completion) error
+}
+
+func streamGroups(to submitter, mk func(int) checked, window int, more func() bool) (n int64, err error) {
+	idle := make(chan *group, max(2, window/streamGroup))
+	for i := range cap(idle) {
+		g := &group{idle: idle}
+		for j := range streamGroup {
+			g.cmds = append(g.cmds, mk(i*streamGroup+j))
+		}
+		idle <- g
+	}
+	for err == nil && more() {
+		g := <-idle
+		if err = g.finish(); err == nil {
+			err = g.submit(to)
+			n += streamGroup
+		}
+		if err != nil {
+			idle <- g
+		}
+	}
+	for range cap(idle) {
+		g := <-idle
+		if e := g.finish(); err == nil {
+			err = e
+		}
+	}
+	return n, err
+}
+
+// group is some commands that are submitted together and the completion of all of them.
+type group struct {
+	cmds   []checked
+	left   atomic.Int32
+	failed atomic.Pointer[error]
+	used   bool
+	idle   chan *group // has room for all groups
+}
+
+// Complete implements fdengine.Completion.
+func (g *group) Complete(_ fdengine.Command, err error) {
+	if err != nil {
+		first := err // so that only a failure puts it on the heap
+		g.failed.Store(&first)
+	}
+	if g.left.Add(-1) == 0 {
+		g.idle <- g
+	}
+}
+
+// submit sends the group. When that fails in the middle, what was accepted is left to the engine that is about to be
+// closed.
+func (g *group) submit(to submitter) error {
+	g.used = true
+	g.left.Store(int32(len(g.cmds)))
+	for _, c := range g.cmds {
+		if err := to.Submit(context.Background(), c, g); err != nil {
+			g.left.Store(1 << 30)
+			return err
+		}
+	}
+	return nil
+}
+
+// finish checks the replies of the last use.
+func (g *group) finish() error {
+	if !g.used {
+		return nil
+	}
+	if err := g.failed.Load(); err != nil {
+		return *err
+	}
+	for _, c := range g.cmds {
+		if err := c.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replay implements Replayer.
+func (f *fullduplex) Replay(n int, full func()) (encodedSize int, wait func() error, err error) {
+	cmd := f.make(0)
+	if _, shared := cmd.(*encoded); !shared {
+		return 0, nil, errStateful
+	}
+	req, err := cmd.AppendRequest(nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	g := &group{idle: make(chan *group, 1)}
+	g.left.Store(int32(n))
+	for i := range n {
+		if i == n-1 {
+			full()
+		}
+		if err := f.Submit(context.Background(), cmd, g); err != nil {
+			return 0, nil, err
+		}
+	}
+	return len(req), func() error {
+		<-g.idle
+		if err := g.failed.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}, nil
+}
+
+var errStateful = errors.New("fullduplex: only a command without state can be under way many times")

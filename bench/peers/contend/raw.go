@@ -1,0 +1,69 @@
+package contend
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// raw writes requests that were encoded before and reads as many replies: no client can be cheaper on that
+// connection at that depth. It stands for all callers at once.
+type raw struct{ conn net.Conn }
+
+func openRaw(ctx context.Context, t Target) (Client, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", t.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return &raw{c}, nil
+}
+
+// Caller is All of one command.
+func (r *raw) Caller(int) Caller { return r.All(1) }
+
+func (r *raw) Close() error { return r.conn.Close() }
+
+// All implements Bulk.
+func (r *raw) All(depth int) Caller {
+	b := &rawBulk{conn: r.conn, want: bytes.Repeat([]byte("+OK\r\n"), depth)}
+	for i := range depth {
+		b.req = append(b.req, encodeSet(i)...)
+	}
+	b.buf = make([]byte, len(b.want))
+	return b
+}
+
+type rawBulk struct {
+	conn           net.Conn
+	req, want, buf []byte
+}
+
+func (b *rawBulk) Call() error {
+	if _, err := b.conn.Write(b.req); err != nil {
+		return err
+	}
+	for have := 0; have < len(b.want); {
+		n, err := b.conn.Read(b.buf[have:])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(b.buf[have:have+n], b.want[have:have+n]) {
+			return wrong("raw limit", string(b.buf[have:have+n]))
+		}
+		have += n
+	}
+	return nil
+}
+
+// encodeSet is the i-th request on the wire.
+func encodeSet(i int) []byte {
+	words := []string{"SET", key(i), value()}
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,22 @@
+module github.com/fdengine/fullduplex/bench/peers
+
+go 1.26.0
+
+replace github.com/fdengine/fullduplex => ../../
+
+require (
+	github.com/beanstalkd/go-beanstalk v0.2.0
+	github.com/fdengine/fullduplex v0.0.0-00010101000000-000000000000
+	github.com/mediocregopher/radix/v4 v4.1.4
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
+	github.com/valkey-io/valkey-go v1.0.79
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/tilinna/clock v1.0.2 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)

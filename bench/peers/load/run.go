@@ -1,0 +1,199 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fdengine/fullduplex/bench/peers/contend"
+)
+
+// sampleEvery is how many calls share one measured latency.
+const sampleEvery = 8
+
+// ErrNoFace says that a contender has no such face.
+var ErrNoFace = errors.New("load: the contender does not have this face")
+
+// Run opens the contender, warms it up, measures, and closes it. ctx bounds the opening.
+func Run(ctx context.Context, s Spec) (Result, error) {
+	who, err := contend.Find(s.Contender)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Face == Replay {
+		return replay(ctx, who, s)
+	}
+	c, err := who.Open(ctx, contend.Target{Addr: s.Addr, InFlight: s.Depth()})
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: open: %w", s.Contender, err)
+	}
+	r, err := measure(c, s)
+	return r, errors.Join(err, c.Close())
+}
+
+func measure(c contend.Client, s Spec) (r Result, err error) {
+	phase, err := prepare(c, s)
+	if err != nil {
+		return r, err
+	}
+	stop := spin(s.Spinners)
+	defer stop()
+	warmed, err := phase(s.Warm, new(histogram))
+	if err != nil {
+		return r, fmt.Errorf("%s: warming up: %w", s.Contender, err)
+	}
+	runtime.GC()
+	unprofile, err := profile(s.Profile)
+	if err != nil {
+		return r, err
+	}
+	h := new(histogram)
+	from := before()
+	ops, err := phase(s.Length, h)
+	to := after()
+	if err := errors.Join(err, unprofile()); err != nil {
+		return r, fmt.Errorf("%s: %w", s.Contender, err)
+	}
+	per(&r, ops, from, to)
+	r.Total = warmed + ops
+	at, samples := h.quantiles(0.5, 0.99, 0.999)
+	r.P50, r.P99, r.P999, r.Samples = at[0], at[1], at[2], samples
+	return r, nil
+}
+
+// phase runs all callers for d and returns how many commands were answered.
+type phase func(d time.Duration, h *histogram) (int64, error)
+
+// prepare makes the callers once, for warming up and measuring.
+func prepare(c contend.Client, s Spec) (phase, error) {
+	var callers []contend.Caller
+	each := 1
+	bulk, isBulk := c.(contend.Bulk)
+	switch {
+	case isBulk:
+		callers, each = []contend.Caller{bulk.All(s.Depth())}, s.Depth()
+	case s.Face == Blocking:
+		for i := range s.Callers {
+			callers = append(callers, c.Caller(i))
+		}
+	case s.Face == Batch:
+		b, is := c.(contend.Batcher)
+		if !is {
+			return nil, ErrNoFace
+		}
+		for i := range s.Callers {
+			callers = append(callers, b.Batch(i, s.Size))
+		}
+		each = s.Size
+	case s.Face == Async:
+		st, is := c.(contend.Streamer)
+		if !is {
+			return nil, ErrNoFace
+		}
+		return func(d time.Duration, _ *histogram) (int64, error) {
+			over := alarm(d)
+			return st.Stream(s.Window, func() bool { return !over.Load() })
+		}, nil
+	default:
+		return nil, fmt.Errorf("load: there is no face %q", s.Face)
+	}
+	return func(d time.Duration, h *histogram) (int64, error) {
+		n, err := all(callers, d, h)
+		return n * int64(each), err
+	}, nil
+}
+
+// alarm is set after d.
+func alarm(d time.Duration) *atomic.Bool {
+	over := new(atomic.Bool)
+	time.AfterFunc(d, func() { over.Store(true) })
+	return over
+}
+
+// all runs each caller on a goroutine of its own until d is over, or one fails.
+func all(callers []contend.Caller, d time.Duration, h *histogram) (int64, error) {
+	var (
+		wg    sync.WaitGroup
+		total atomic.Int64
+		first atomic.Pointer[error]
+		over  atomic.Bool
+		start = make(chan struct{})
+	)
+	for i, c := range callers {
+		wg.Go(func() {
+			<-start
+			n, err := one(i, c, &over, h)
+			total.Add(n)
+			if err != nil {
+				first.CompareAndSwap(nil, &err)
+				over.Store(true)
+			}
+		})
+	}
+	t := time.AfterFunc(d, func() { over.Store(true) })
+	close(start)
+	wg.Wait()
+	t.Stop()
+	if err := first.Load(); err != nil {
+		return 0, *err
+	}
+	return total.Load(), nil
+}
+
+// one is the measuring loop.
+func one(i int, c contend.Caller, over *atomic.Bool, h *histogram) (n int64, err error) {
+	for !over.Load() {
+		if n%sampleEvery != 0 {
+			err = c.Call()
+		} else {
+			from := time.Now()
+			err = c.Call()
+			h.add(i, time.Since(from))
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// spin uses up n CPUs until stop.
+func spin(n int) (stop func()) {
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		wg.Wait()
+	}
+}
+
+// profile starts a CPU profile; the function it returns ends it.
+func profile(path string) (end func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

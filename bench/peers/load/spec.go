@@ -1,0 +1,60 @@
+// Package load runs one cell of a table: one contender, one face, so many callers, for so long. It counts, takes
+// the process's own CPU time, samples latencies on every eighth call, and keeps the loop around the calls cheap. It
+// knows nothing of the other cells, of rounds, or of what a good result is. It is meant to have a process to itself.
+package load
+
+import "time"
+
+// Face is how commands are given to a client.
+type Face string
+
+const (
+	Blocking Face = "blocking" // Callers goroutines, one command each
+	Batch    Face = "batch"    // Callers goroutines, Size commands at once each
+	Async    Face = "async"    // Window commands under way
+	Replay   Face = "replay"   // Window commands unanswered when the connection is cut
+)
+
+// Spec is one cell.
+type Spec struct {
+	Contender string        `json:"contender"`
+	Face      Face          `json:"face"`
+	Addr      string        `json:"addr"`
+	Callers   int           `json:"callers,omitempty"`
+	Size      int           `json:"size,omitempty"`
+	Window    int           `json:"window,omitempty"`
+	Spinners  int           `json:"spinners,omitempty"` // goroutines that do nothing but use CPU
+	Warm      time.Duration `json:"warm"`
+	Length    time.Duration `json:"length"`
+	Profile   string        `json:"profile,omitempty"` // file for a CPU profile of the measured part
+}
+
+// Depth is how many commands are under way at once.
+func (s Spec) Depth() int {
+	switch s.Face {
+	case Batch:
+		return s.Callers * s.Size
+	case Async, Replay:
+		return s.Window
+	}
+	return s.Callers
+}
+
+// Result is what one cell gave. CPU is user and system time of this process, latencies are of one Call.
+type Result struct {
+	Ops      int64   `json:"ops"`   // in the measured part
+	Total    int64   `json:"total"` // with warming up: what a server must have counted
+	Seconds  float64 `json:"seconds"`
+	CPU      float64 `json:"cpu_ns"`     // per op
+	Rate     float64 `json:"ops_per_s"`  // wall clock
+	Allocs   float64 `json:"allocs"`     // per op
+	Bytes    float64 `json:"bytes"`      // allocated, per op
+	PerWrite float64 `json:"per_write"`  // ops per write(2) of the process; 0 = not known
+	PerRead  float64 `json:"per_read"`   // ops per read(2), those that found nothing included
+	P50      float64 `json:"p50_ns"`     //
+	P99      float64 `json:"p99_ns"`     //
+	P999     float64 `json:"p999_ns"`    //
+	Samples  int64   `json:"samples"`    // latencies taken
+	InFlight float64 `json:"bytes_each"` // Replay: heap per command under way, its encoding included
+	Encoded  float64 `json:"encoded"`    // Replay: bytes of one encoded command
+}

@@ -1,0 +1,88 @@
+// Package nullserver is a RESP server that costs as little as a server can: it finds the end of each request,
+// counts it, and answers +OK, so that what is measured beside it is the client. It knows the few commands by which
+// clients set a connection up, a command that asks what was counted, and one that makes it cut a connection with
+// requests unanswered. It stores nothing, and knows nothing of who measures.
+package nullserver
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// Server counts the requests of all its connections.
+type Server struct {
+	listener net.Listener
+	wg       sync.WaitGroup
+	frames   atomic.Int64 // requests that were answered +OK, or swallowed by a hold
+	reads    atomic.Int64 // reads that brought any
+	ids      atomic.Int64
+	hold     atomic.Int64 // requests still to be swallowed before the cut; 0 = not holding
+	mu       struct {
+		sync.Mutex
+		closed bool
+		conns  map[net.Conn]struct{}
+	}
+}
+
+// Listen serves on addr, such as "127.0.0.1:0", until Close.
+func Listen(addr string) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{listener: l}
+	s.mu.conns = map[net.Conn]struct{}{}
+	s.wg.Go(s.accept)
+	return s, nil
+}
+
+// Addr is host and port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Close ends all connections and waits for their goroutines.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.mu.Lock()
+	s.mu.closed = true
+	for c := range s.mu.conns {
+		err = errors.Join(err, ignoreClosed(endConn(c)))
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	return err
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		closed := s.mu.closed
+		if !closed {
+			s.mu.conns[c] = struct{}{}
+		}
+		s.mu.Unlock()
+		if closed {
+			_ = c.Close()
+			return
+		}
+		s.wg.Go(func() {
+			s.serve(c)
+			s.mu.Lock()
+			delete(s.mu.conns, c)
+			_ = c.Close()
+			s.mu.Unlock()
+		})
+	}
+}
