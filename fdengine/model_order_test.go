@@ -41,7 +41,7 @@ func (v *evidence) again(r *record) bool {
 // gaps is P6 for a stream. A gap is a command that failed: it has no answer, and was not withdrawn by its caller
 // before it was sent.
 func (v *evidence) gaps(l *lane) {
-	if v.surplus || v.w.p.opt.reroute == rerouteMixed { // a Carry that is failed breaks no stream
+	if v.surplus {
 		return
 	}
 	for i, r := range l.all {
@@ -111,7 +111,9 @@ func (v *evidence) steady() map[string]*record {
 	}
 	out := map[string]*record{}
 	for _, r := range v.w.records {
-		if !v.again(r) && (r.lane == nil || r.lane.stream == nil || !held[r.lane]) {
+		// Carries that are adopted go before what stays here, which commands of a stream do.
+		stays := r.lane != nil && r.lane.stream != nil && v.w.p.opt.reroute != rerouteNone
+		if !v.again(r) && !stays && (r.lane == nil || r.lane.stream == nil || !held[r.lane]) {
 			out[r.plan.token] = r
 		}
 	}
