@@ -52,6 +52,7 @@ const (
 	defaultWindowBytes = 64 << 20
 	defaultMaxFrame    = 512 << 20
 	maxFrameLimit      = 2<<30 - 1
+	maxBudget          = 65534           // the sends of a record are counted in 16 bits, one more than its budget
 	drainBound         = 5 * time.Second // of a retire or handoff without ReadTimeout
 )
 
@@ -113,7 +114,7 @@ func (o Options) Validate() error {
 	atMost := func(name string, v, high int) { bad(v <= high, "%s is %d, must be at most %d", name, v, high) }
 	atMost("MaxRequest", o.MaxRequest, maxFrameLimit)
 	atMost("MaxReply", o.MaxReply, maxFrameLimit)
-	atMost("Budget", o.Budget, 65535)
+	atMost("Budget", o.Budget, maxBudget)
 	atMost("MaxRefusals", o.MaxRefusals, 65535)
 	atMost("MaxRedirects", o.MaxRedirects, 255)
 	notUnder := func(name string, v, low time.Duration) {

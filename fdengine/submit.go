@@ -162,7 +162,7 @@ func (s *Spec) fill(r *carry.Record[entry], budget int) error {
 		return fmt.Errorf("fdengine: Spec.Class is %d, must be NoRetry or Replay", s.Class)
 	}
 	if s.Budget != 0 {
-		budget = min(max(s.Budget, 0), 65535)
+		budget = min(max(s.Budget, 0), maxBudget)
 	}
 	switch ms := s.Block.Milliseconds(); {
 	case s.Block < 0:
