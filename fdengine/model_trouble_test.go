@@ -19,6 +19,8 @@ func (g *generator) act(pl *plan) act {
 		named("drop before", scripted.Action{DropBefore: true, Reset: reset}),
 		named("drop after", scripted.Action{DropAfter: true, Reset: reset}),
 		named("delay", scripted.Action{Delay: g.span(time.Millisecond, 80*time.Millisecond)}),
+		named("late drop before", scripted.Action{Delay: g.span(time.Millisecond, 40*time.Millisecond), DropBefore: true, Reset: reset}),
+		named("late drop after", scripted.Action{Delay: g.span(time.Millisecond, 40*time.Millisecond), DropAfter: true, Reset: reset}),
 		named("stall", scripted.Stall()),
 		named("mute", scripted.Mute()),
 	}
