@@ -189,7 +189,7 @@ func TestARerouterThatFailsEndsTheCarriesByTheirFate(t *testing.T) {
 				var p *panics.Error
 				require.ErrorAs(t, settledOf(t, o, m), &p)
 				d, q := scripted.ReplayEcho("d"), scripted.ReplayEcho("q")
-				submitAll(t, r, o, d, q)
+				r.together(func() { submitAll(t, r, o, d, q) })
 				pass(time.Second)
 				failed(t, o, d, carry.MaybeExecuted)
 				failed(t, o, q, carry.MaybeExecuted)

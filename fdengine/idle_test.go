@@ -41,7 +41,7 @@ func TestAnEngineWithoutWorkDoesNotDial(t *testing.T) {
 	})
 }
 
-// Covers: E-15, S2-9
+// Covers: E-15, E-27, S2-9
 func TestAnIdleConnectionThatDiesIsNotReplacedBeforeThereIsWork(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.Do(bg, scripted.Echo("a")))

@@ -318,4 +318,3 @@ func TestAServerThatLoadsIsNoConnectionYet(t *testing.T) {
 		require.Equal(t, tokens(cs), r.server.Order())
 	})
 }
-
