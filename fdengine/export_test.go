@@ -1,0 +1,36 @@
+package fdengine
+
+import (
+	"errors"
+
+	"github.com/fdengine/fullduplex/carry"
+)
+
+// Fault acts as if the engine's own code had panicked in the running session. corrupt breaks the log first: it acks
+// the oldest record in flight twice.
+func (e *Engine) Fault(corrupt bool) {
+	l := &e.log
+	l.Lock()
+	s := e.sess
+	if corrupt {
+		var c carry.Chunk[entry]
+		l.Begin(&c)
+		c.Take()
+		twice := c
+		l.End(&c)
+		l.End(&twice)
+	}
+	l.Unlock()
+	e.fault(s, errors.New("a bug of ours"))
+}
+
+// LegalMoves is the table of the states by name.
+func LegalMoves() map[string][]string {
+	out := map[string][]string{}
+	for from, tos := range stateMoves {
+		for _, to := range tos {
+			out[from.String()] = append(out[from.String()], to.String())
+		}
+	}
+	return out
+}
