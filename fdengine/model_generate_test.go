@@ -87,7 +87,10 @@ func (g *generator) options() {
 	o.observer = g.IntN(2) == 0
 	o.pushFail = pick(g, 0, 0, 10)
 	if g.refuse {
-		o.reroute = pick(g, rerouteNone, rerouteNone, rerouteNone, rerouteHere, rerouteMixed)
+		o.reroute = pick(g, rerouteNone, rerouteNone, rerouteNone, rerouteHere, rerouteMixed, rerouteAway)
+		if o.reroute == rerouteAway {
+			g.p.fenced = false // the connections of one engine do not end when the other one dials
+		}
 	}
 }
 

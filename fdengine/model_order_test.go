@@ -10,6 +10,9 @@ import (
 // wireOrder is P6 for one lane: commands leave for the first time in the order of their submission, and, when the
 // connections are fenced, those of a stream are first executed in that order.
 func (v *evidence) wireOrder(l *lane) {
+	if v.w.second != nil {
+		return
+	}
 	var last, lastRun *record
 	for _, r := range l.all {
 		tok := r.plan.token
@@ -41,7 +44,7 @@ func (v *evidence) again(r *record) bool {
 // gaps is P6 for a stream. A gap is a command that failed: it has no answer, and was not withdrawn by its caller
 // before it was sent.
 func (v *evidence) gaps(l *lane) {
-	if v.surplus {
+	if v.surplus || v.w.second != nil {
 		return
 	}
 	for i, r := range l.all {
@@ -122,6 +125,9 @@ func (v *evidence) steady() map[string]*record {
 
 // replays is P6 for a reconnect: what left before goes first, in the order in which it left.
 func (v *evidence) replays() {
+	if v.w.second != nil {
+		return
+	}
 	steady := v.steady()
 	for n := 1; n < len(v.wires); n++ {
 		fresh, last := "", [2]int{}
@@ -186,6 +192,9 @@ func (v *evidence) last(token string) (n, at int) {
 // alone is the rule about poison: after a connection died with commands in flight and without one answer, the next
 // one carries one that expects a reply, and nothing behind it until that came.
 func (v *evidence) alone() {
+	if v.w.second != nil {
+		return
+	}
 	for n := 0; n+1 < len(v.wires); n++ {
 		c, next := v.conns[n], v.conns[n+1]
 		if c.loans != 1 || c.in > handshakeReply || next.loans != 1 {

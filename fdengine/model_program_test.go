@@ -42,6 +42,7 @@ const (
 	rerouteNone  rerouteMode = iota
 	rerouteHere              // every carry comes back to the engine it left
 	rerouteMixed             // some are failed, some forgotten half way by a panic
+	rerouteAway              // everything goes to a second engine, and from there back
 )
 
 type caller struct {

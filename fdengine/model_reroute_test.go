@@ -7,6 +7,22 @@ import (
 	"github.com/fdengine/fullduplex/fdengine"
 )
 
+// ferry takes carries from one engine of world to the other.
+type ferry struct {
+	w    *world
+	back bool
+}
+
+func (f ferry) Reroute(_ error, cs []*fdengine.Carry) {
+	if f.back {
+		f.w.Adopt(cs...)
+		return
+	}
+	for _, c := range cs {
+		f.w.second.Adopt(c)
+	}
+}
+
 var errNowhere = errors.New("nowhere to go")
 
 // Reroute makes world the engine's Rerouter: everything comes back to the engine, or, mixed, some of it fails.

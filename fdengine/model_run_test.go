@@ -115,11 +115,22 @@ func (w *world) finish(callers <-chan struct{}) {
 		if _, err := w.shutdown(mercy); err != nil {
 			w.violation(fmt.Sprintf("P10: Shutdown on a sound network: %v", err))
 		}
+		if w.second != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), mercy)
+			if _, err := w.second.Shutdown(ctx); err != nil {
+				w.violation(fmt.Sprintf("P10: Shutdown of the second engine: %v", err))
+			}
+			cancel()
+		}
 	}
 	for _, c := range w.p.closing {
 		if c.at < 0 {
 			w.close(c)
 		}
+	}
+	if w.second != nil {
+		_ = w.second.Close()
+		<-w.second.Done()
 	}
 	before := w.now()
 	_ = w.Close()
@@ -130,7 +141,7 @@ func (w *world) finish(callers <-chan struct{}) {
 		w.violation("P10: not done after Close")
 		w.sound()
 	}
-	if !w.within(callers, time.Second+w.p.waits()) {
+	if !w.within(callers, 3*time.Second+w.p.waits()) {
 		w.violation("P1: callers hang after Close")
 		w.hung = true
 	}

@@ -24,6 +24,7 @@ type world struct {
 	*fdengine.Engine
 	p      *program
 	start  time.Time
+	second *fdengine.Engine // nil without rerouteAway
 	server *scripted.Server
 	net    *memnet.Network
 	leaser *scripted.Leaser
@@ -70,7 +71,16 @@ func newWorld(p *program) *world {
 	if p.opt.observer {
 		o.Observer = observe{w}
 	}
-	if p.opt.reroute != rerouteNone {
+	switch p.opt.reroute {
+	case rerouteNone:
+	case rerouteAway:
+		o.Rerouter = ferry{w, false}
+		other := o
+		other.Rerouter = ferry{w, true}
+		if w.second, err = fdengine.New(other); err != nil {
+			panic(err)
+		}
+	default:
 		o.Rerouter = w
 	}
 	if w.Engine, err = fdengine.New(o); err != nil {
@@ -248,7 +258,7 @@ func (w *world) Remove(c *pool.Conn, why error) {
 func (w *world) poison() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.loan != nil {
+	if w.loan != nil && w.second == nil {
 		w.loan.poisoned = true
 	}
 }
