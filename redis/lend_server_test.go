@@ -307,3 +307,29 @@ func TestTheEndOfTheClientEndsWhatBlocks(t *testing.T) {
 	require.Equal(t, result{r: fdengine.Report{Answered: 1}}, <-down)
 	<-c.Done()
 }
+
+func TestLentConnectionsAndSubscriptionsAreMadeLikeTheSharedOne(t *testing.T) {
+	s := testserver.StartRedis(t, testserver.RedisOptions{TLS: true, Unix: true, Password: "secret"})
+	ctx := context.Background()
+	for name, o := range map[string]Options{
+		"TLS":  {Addr: s.TLSAddr(), TLS: s.TLSConfig()},
+		"unix": {Network: "unix", Addr: s.UnixSocket()},
+	} {
+		o.Password, o.DB, o.ClientName = "secret", 3, "fd-"+name
+		c := connect(t, o)
+		do(t, c, RPush("l", name))
+		pop := split("BLPOP l 1")
+		require.NoError(t, c.Blocking(ctx, pop))
+		got, err := pop.Strings()
+		require.NoError(t, err)
+		require.Equal(t, []string{"l", name}, got)
+		require.NoError(t, c.Watch(ctx, func(tx *WatchTx) error { return tx.Exec(ctx, Incr("n")) }, "n"))
+		sub, err := c.Subscribe(ctx, "c")
+		require.NoError(t, err)
+		do(t, c, Publish("c", name))
+		require.Equal(t, name, string(next(t, sub).Payload))
+		require.Equal(t, 3, strings.Count(s.Text("CLIENT", "LIST"), " name="+o.ClientName+" "), "shared, lent and subscribed")
+		require.NoError(t, c.Close())
+		<-c.Done()
+	}
+}

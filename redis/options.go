@@ -37,8 +37,9 @@ type Options struct {
 	MaxAge      time.Duration // a connection this old is not lent again; default none
 	DialFunc    func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// OnPush gets the frames that answer no command (RESP3 pushes), on the connection's reader: it must not
-	// block, and the frame is valid during the call only.
+	// OnPush gets the frames that answer no command (RESP3 pushes; not the messages of a Subscription), on the
+	// reader of their connection: it must not block, the frame is valid during the call only, and calls of lent
+	// connections may overlap those of the shared one.
 	OnPush func(frame []byte)
 
 	// Lent bounds the connections that Blocking, Lend and Watch use at a time; default 16, negative = none.
@@ -49,7 +50,8 @@ type Options struct {
 	CancelWait time.Duration
 
 	// Engine tunes queue, window, timeouts, budget and hooks. Its Protocol, Leaser, Ping and OnPush are set by
-	// New and must be left empty.
+	// New and must be left empty. Timeouts, budget, Gate, Observer and Logger hold for lent connections and
+	// subscriptions as well; sizes, Limiter, Rerouter, IdleRelease and MaxHold for the shared connection only.
 	Engine fdengine.Options
 }
 

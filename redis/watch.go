@@ -18,7 +18,6 @@ type abortedError struct{ cause error }
 func (e *abortedError) Error() string     { return "redis: transaction aborted: " + e.cause.Error() }
 func (e *abortedError) Unwrap() error     { return e.cause }
 func (e *abortedError) Is(err error) bool { return err == ErrTxAborted }
-func (e *abortedError) Fate() carry.Fate  { return carry.NotSent }
 
 // WatchTx is what Client.Watch gives to its function: the connection that watches. It must not be used after the
 // function returned, and by one goroutine at a time.
