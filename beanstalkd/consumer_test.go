@@ -191,6 +191,7 @@ func TestAJobOfALostConnectionIsLostAndNoCommandForItGoesElsewhere(t *testing.T)
 		require.ErrorIs(t, err, ErrReservationLost)
 		require.Equal(t, carry.NotSent, fdengine.FateOf(err))
 		require.Equal(t, 1, s.conns(), "not even dialed")
+		require.Zero(t, c.Usage().Engine.LeaseErrors, "nor asked for")
 		again, err := c.Reserve(bg)
 		require.NoError(t, err)
 		require.ErrorIs(t, j.Delete(bg), ErrReservationLost, "although the id is reserved again")
@@ -388,6 +389,25 @@ func TestAnIdleConsumerLearnsAtOnceThatItsConnectionDied(t *testing.T) {
 		start := time.Now()
 		<-j.Lost()
 		require.Less(t, time.Since(start), 10*time.Millisecond)
+	})
+}
+
+// A connection that ends cleanly still holds reservations: nobody else may get it.
+func TestAConnectionThatIsGivenBackIsClosed(t *testing.T) {
+	bubble(t, oneJob, func(t *testing.T, s *fake) {
+		c := s.consumer(t, nil)
+		defer end(t, c)
+		j, err := c.Reserve(bg)
+		require.NoError(t, err)
+		c.link.mu.Lock()
+		c.link.mu.conn.MarkHandoff()
+		c.link.mu.Unlock()
+		<-j.Lost()
+		synctest.Wait()
+		require.Zero(t, s.net.Open())
+		_, err = c.Reserve(bg)
+		require.NoError(t, err)
+		require.Equal(t, 2, s.conns())
 	})
 }
 

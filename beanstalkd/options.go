@@ -102,7 +102,7 @@ func (o Options) engine(l pool.Leaser) fdengine.Options {
 		t.limit = 0
 	}
 	eo.Gate = t.gate
-	eo.Protocol = func() fdengine.Protocol { return NewProtocol() }
+	eo.Protocol = NewProtocol
 	eo.Leaser = l
 	eo.Ping = func() fdengine.Command { return ListTubeUsed() }
 	return eo

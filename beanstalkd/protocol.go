@@ -11,9 +11,9 @@ type protocol struct{ scan *beanstalk.Scanner }
 // NewProtocol returns the framer and judge of one session, for Options.Protocol of an engine that is not made by
 // New. On such an engine a Put or Cmd that names a tube brings its `use`; see Options.ManyTubes for why all must, or
 // none.
-func NewProtocol() fdengine.Protocol { return newProtocol(beanstalk.Limits{}) }
-
-func newProtocol(l beanstalk.Limits) *protocol { return &protocol{scan: beanstalk.NewScanner(l)} }
+func NewProtocol() fdengine.Protocol {
+	return &protocol{scan: beanstalk.NewScanner(beanstalk.Limits{})}
+}
 
 // Next implements fdengine.Protocol. The server sends nothing unasked.
 func (p *protocol) Next(buf []byte) (n, need int, kind fdengine.Kind, err error) {
