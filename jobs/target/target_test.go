@@ -19,21 +19,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens a target that is closed with the test.
-func open(t *testing.T, spec string, o target.Options) target.Target {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	to, err := target.Open(ctx, []string{spec}, o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, to.Close()) })
-	return to
-}
-
-func streamURL(r *testserver.Redis, stream string) string {
-	return "redis://" + r.Addr() + "/0?stream=" + stream
-}
-
 // submitAll runs in through to and returns account and verdict.
 func submitAll(t *testing.T, to target.Target, in string) (submit.Account, submit.Verdict) {
 	t.Helper()
@@ -56,11 +41,11 @@ func mixedJobs(n int) string {
 
 func TestJobsReachTheEmbeddedServerByteForByte(t *testing.T) {
 	to := open(t, "embedded:", target.Options{})
-	a, v := submitAll(t, to, mixedJobs(30_000))
-	require.EqualValues(t, 30_000, a.Answered)
+	a, v := submitAll(t, to, mixedJobs(8_000))
+	require.EqualValues(t, 8_000, a.Answered)
 	require.Zero(t, a.Failed)
 	require.Equal(t, submit.Verdict{}, v)
-	require.EqualValues(t, 30_000+1, to.Engine().Settled, "one more for the look at the stream's end")
+	require.EqualValues(t, 8_000+1, to.Engine().Settled, "one more for the look at the stream's end")
 }
 
 func TestJobsReachARealServerByteForByte(t *testing.T) {
@@ -68,11 +53,11 @@ func TestJobsReachARealServerByteForByte(t *testing.T) {
 	s.Text("XADD", "in", "*", "id", "t:1", "queue", "default", "payload", "somebody else's, from before")
 	s.Text("XADD", "other", "*", "x", "y")
 	to := open(t, streamURL(s, "in"), target.Options{Retries: 2})
-	a, v := submitAll(t, to, mixedJobs(30_000))
-	require.EqualValues(t, 30_000, a.Answered)
+	a, v := submitAll(t, to, mixedJobs(8_000))
+	require.EqualValues(t, 8_000, a.Answered)
 	require.Zero(t, a.Failed)
 	require.Equal(t, submit.Verdict{}, v, "what was there before is not read back")
-	require.Equal(t, 30_001, s.Int("XLEN", "in"))
+	require.Equal(t, 8_001, s.Int("XLEN", "in"))
 }
 
 func TestEntriesOfOthersAreShownAsTheyAre(t *testing.T) {
@@ -97,26 +82,6 @@ func TestARefusedJobIsAnsweredAndFailed(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, a.Answered)
 	require.EqualValues(t, 3, a.Failed)
-}
-
-func TestOpenSaysWhatIsWrongAndNeverAPassword(t *testing.T) {
-	for name, tc := range map[string]struct{ spec, want string }{
-		"empty":             {"", "want embedded:, redis://"},
-		"other scheme":      {"kafka://u:secret@h/x", "kafka://u:xxxxx@h/x"},
-		"more behind it":    {"embedded:x", "nothing may follow"},
-		"not a URL":         {"redis://u:secret@h:port/0", "target: "},
-		"empty stream":      {"redis://u:secret@127.0.0.1:1/0?stream=", "stream has no value"},
-		"unknown parameter": {"redis://u:secret@127.0.0.1:1/0?steam=x", "unknown parameter"},
-		"no such database":  {"redis://u:secret@127.0.0.1:1/x", "not a number"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := target.Open(context.Background(), []string{tc.spec}, target.Options{})
-			require.ErrorContains(t, err, tc.want)
-			require.NotContains(t, err.Error(), "secret")
-		})
-	}
-	_, err := target.Open(context.Background(), []string{"embedded:"}, target.Options{Retries: 1001})
-	require.ErrorContains(t, err, "Retries is 1001")
 }
 
 func TestOpenFailsWhenTheServerCannotServe(t *testing.T) {
