@@ -201,6 +201,7 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 	ok, left := l.Refuse(rec, enc, frame, now+int64(wait), e.collect(&ends))
 	if ok {
 		e.count.Refusals++
+		e.rouse() // the sweeper brings it back in time
 	}
 	l.Unlock()
 	s.conclude(ends)

@@ -33,6 +33,8 @@ type Engine struct {
 	parked      bool     // the engine goroutine waits for a signal
 	wantAck     bool     // and any progress of the reader is a reason
 	sweepParked bool     // the sweeper waits for a kick
+	movedBefore uint64   // see isStill; sweeper
+	still       int
 	nextSettle  int64    // no settle-by time lies before it
 	noConn      int64    // when the engine began to be without a connection; 0 = it has one, or no work
 	alone       bool     // the next session sends one record alone

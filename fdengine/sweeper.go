@@ -9,10 +9,12 @@ import (
 )
 
 const (
-	tick      = 5 * time.Millisecond  // of the sweeper while something is owed: the precision of all its times
-	idleTick  = time.Second           // at most, while a connection is held and nothing is owed
-	scanEvery = 20 * time.Millisecond // between looks at all records during an outage
-	stuckTell = time.Second           // foreign code that keeps the reader this long is reported
+	tick       = 5 * time.Millisecond  // of the sweeper while something is owed: the precision of all its times
+	stillTick  = 50 * time.Millisecond // while something is owed and nothing has moved for stillAfter ticks
+	stillAfter = 20
+	idleTick   = time.Second           // at most, while a connection is held and nothing is owed
+	scanEvery  = 20 * time.Millisecond // between looks at all records during an outage
+	stuckTell  = time.Second           // foreign code that keeps the reader this long is reported
 )
 
 // sweep is the goroutine that looks after time: settle-by times, outages, late replies and writes, idle
@@ -83,6 +85,9 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 			wait = e.idleWait()
 			e.sweepParked = true
 		}
+	} else if s != nil && !ping && e.isStill() {
+		wait = e.stillWait(now)
+		e.sweepParked = wait > tick // who submits meanwhile wakes the sweeper, and so moves the clock
 	}
 	l.Unlock()
 
@@ -104,6 +109,33 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 		e.observe(Event{Kind: EventStuck, Took: time.Duration(stuck), Addr: s.addr})
 	}
 	return wait
+}
+
+// isStill says whether nothing has been submitted, written or answered for a while: a consumer blocked in a pop, a
+// slow command. Then the sweeper need not look 200 times a second. Under the lock.
+func (e *Engine) isStill() bool {
+	moved := e.count.Accepted + e.count.Writes + e.count.Reads
+	if moved != e.movedBefore {
+		e.movedBefore, e.still = moved, 0
+		return false
+	}
+	e.still++
+	return e.still > stillAfter
+}
+
+// stillWait is how long to sleep then, without being late for what is known to become due. Under the lock.
+func (e *Engine) stillWait(now int64) time.Duration {
+	wait := stillTick
+	for _, limit := range [2]time.Duration{e.opt.ReadTimeout, e.opt.WriteTimeout} {
+		if limit > 0 {
+			wait = min(wait, limit/8)
+		}
+	}
+	if due, ok := e.log.NextDue(); ok {
+		wait = min(wait, time.Duration(due-now))
+	}
+	wait = min(wait, time.Duration(e.nextSettle-now))
+	return max(wait, tick)
 }
 
 // idleWait is how long nothing can become due on an idle connection.
