@@ -54,7 +54,7 @@ func bubble(t *testing.T, so scripted.Options, o Options, f func(t *testing.T, r
 		<-r.Done()
 		s := r.Stats()
 		require.Equal(t, s.Engine.Accepted, s.Engine.Settled)
-		require.Zero(t, s.Pool.Open)
+		require.Zero(t, s.Pool.Open+s.Lent.Open)
 		require.NoError(t, r.server.Close())
 	})
 }

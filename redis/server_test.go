@@ -240,7 +240,7 @@ func TestARealServerThatIsFullIsAFailedDial(t *testing.T) {
 	w := s.Witness()
 	_, err := w.Do("CONFIG", "SET", "maxclients", "1")
 	require.NoError(t, err)
-	c := connect(t, Options{Addr: s.Addr(), Engine: fdengine.Options{MaxOutage: 300 * time.Millisecond}})
+	c := connect(t, Options{Addr: s.Addr(), Engine: fdengine.Options{MaxOutage: 300 * time.Millisecond, BackoffMax: 20 * time.Millisecond}})
 	err = c.Do(context.Background(), Incr("n"))
 	require.ErrorIs(t, err, fdengine.ErrUnavailable)
 	require.Equal(t, carry.NotSent, fdengine.FateOf(err))
