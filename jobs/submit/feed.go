@@ -65,6 +65,9 @@ func startFeed(in io.Reader, o Options) *feed {
 	l := newLines(in, o.MaxLine)
 	if o.Journal != nil {
 		f.items, f.bytes, f.whole = syncedItems, syncedBytes, true
+		if o.Rate > 0 { // no more than a tenth of a second ahead
+			f.items = max(1, min(f.items, int(o.Rate/10)))
+		}
 		l.sum = xxhash.New()
 	}
 	go f.run(l, &parser{format: o.Format, prefix: o.IDPrefix, queue: []byte(o.Queue)}, o.FromLine)

@@ -12,7 +12,7 @@ import (
 	"github.com/fdengine/fullduplex/jobs/state"
 )
 
-// flushEvery is how long outcomes stay unwritten while no new line comes in.
+// flushEvery is how long outcomes stay unwritten.
 const flushEvery = 200 * time.Millisecond
 
 // ErrOtherInput: the input does not begin with the lines that the state speaks of.
@@ -101,6 +101,9 @@ func (r *Run) record(t *Ticket) {
 		r.o.Journal.Free(t.Line)
 	}
 }
+
+// keepUp books what has come in and writes it.
+func (r *Run) keepUp() error { return errors.Join(r.collect(0), r.flush()) }
 
 // flush writes what the journal was told.
 func (r *Run) flush() error {

@@ -86,7 +86,7 @@ func mixed(c call) error {
 func onceIfOwn(j submit.Job) submit.Traits { return submit.Traits{Once: j.Own} }
 
 func TestTheStateFileNeverCallsALineUnsentThatWasSent(t *testing.T) {
-	const lines = 6000
+	const lines = 3000
 	in := patchy(lines)
 	d := newDiary(t)
 	checks := 0

@@ -101,7 +101,7 @@ func (r *Run) read(ctx context.Context, f *feed, to Target) error {
 			}
 			f.recycle(b)
 		case <-r.tick:
-			if err := errors.Join(r.collect(0), r.flush()); err != nil {
+			if err := r.keepUp(); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -135,6 +135,13 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 	}
 	if err := r.pace.wait(ctx); err != nil {
 		return ErrInterrupted
+	}
+	select {
+	case <-r.tick:
+		if err := r.keepUp(); err != nil {
+			return err
+		}
+	default:
 	}
 	t, err := r.ticket(ctx)
 	if err != nil {

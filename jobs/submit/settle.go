@@ -30,6 +30,10 @@ func (r *Run) ticket(ctx context.Context) (*Ticket, error) {
 		}
 		select {
 		case <-r.desk.wake:
+		case <-r.tick:
+			if err := r.keepUp(); err != nil {
+				return nil, err
+			}
 		case <-ctx.Done():
 			return nil, ErrInterrupted
 		}
