@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -68,6 +69,9 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	s := e.sess
 	if s != nil && !s.dead {
 		cut, poke = s.late(now)
+		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
+			cut = errLeft // the server may hold its reply for long yet
+		}
 		if cut == nil {
 			ping = s.idle(now)
 			wake = (s.endNext != reasonNone || s.conn.ShouldHandoff()) && e.unpark() || wake
