@@ -32,6 +32,8 @@ func (v *evidence) fail(format string, args ...any) {
 
 // judge holds everything that was seen against the promises. The run is over: nothing else moves.
 func (w *world) judge() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock() // orders this behind timers that fired last
 	v := &evidence{w: w, execs: w.server.AllExecutions(), order: map[string]int{}, left: map[string]int{},
 		first: map[string][2]int{}, exact: true, surplus: w.p.surplus, bad: w.bad}
 	for i, token := range w.server.Order() {
@@ -51,6 +53,9 @@ func (w *world) judge() []string {
 		for at, s := range log {
 			if s.token == "" {
 				continue
+			}
+			if r := w.byToken[s.token]; r != nil && !whole(r.plan, log, at) {
+				v.fail("P1: on wire %d %s is not behind the rest of its own record", len(v.wires), s.token)
 			}
 			if v.left[s.token]++; v.left[s.token] == 1 {
 				v.first[s.token] = [2]int{len(v.wires), at}
@@ -75,6 +80,17 @@ func (w *world) judge() []string {
 	v.alone()
 	v.books()
 	return v.bad
+}
+
+// whole says whether what stands in front of the request at at is what pl put there.
+func whole(pl *plan, log []sent, at int) bool {
+	switch pl.shape {
+	case asking:
+		return at > 0 && log[at-1].verb == "ASKING"
+	case double:
+		return at > 0 && log[at-1].token == "p"+pl.token
+	}
+	return true
 }
 
 // settled is P1 and P9: one outcome, no trace of what was rejected, and hands off afterwards.

@@ -22,7 +22,7 @@ var (
 // TestModel runs random programs on the engine and holds what a recording network, a counting server and the callers
 // saw against the promises P1 to P11. A failure prints its seed; -model.seed runs it again.
 //
-// Covers: S4-1, E-1
+// Covers: E-1, E-2, E-3, E-4, E-5, E-6, E-8, E-11, E-14, E-18, E-19, E-34, E-35, E-41, E-42, E-44, E-46, A-7
 func TestModel(t *testing.T) {
 	first, last := *modelFirst, *modelFirst+uint64(*modelPrograms)
 	if *modelSeed != 0 {
