@@ -39,9 +39,15 @@ type Batcher interface {
 
 // Streamer is a Client that can keep commands under way without a goroutine for each.
 type Streamer interface {
-	// Stream keeps up to window commands under way until more says no, waits for the rest, and returns how many
-	// were answered. more is asked once for many commands.
-	Stream(window int, more func() bool) (int64, error)
+	// Stream prepares to keep up to window commands under way. It is called before anything is measured.
+	Stream(window int) (Flow, error)
+}
+
+// Flow is used by one goroutine at a time.
+type Flow interface {
+	// Run keeps commands under way until more says no, waits for the rest, checks, and returns how many were
+	// answered. more is asked once for many commands.
+	Run(more func() bool) (int64, error)
 }
 
 // Replayer is a Client that can send commands again that were unanswered when their connection was cut.

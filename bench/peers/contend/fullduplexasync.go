@@ -8,11 +8,6 @@ import (
 	"github.com/fdengine/fullduplex/fdengine"
 )
 
-// Stream keeps groups of commands under way; the submitter is woken once per group.
-func (f *fullduplex) Stream(window int, more func() bool) (int64, error) {
-	return streamGroups(f, f.make, window, more)
-}
-
 // streamGroup is how many commands share one wake of the submitter.
 const streamGroup = 128
 
@@ -21,30 +16,53 @@ type submitter interface {
 	Submit(ctx context.Context, cmd fdengine.Command, done fdengine.Completion) error
 }
 
-func streamGroups(to submitter, mk func(int) checked, window int, more func() bool) (n int64, err error) {
-	idle := make(chan *group, max(2, window/streamGroup))
-	for i := range cap(idle) {
-		g := &group{idle: idle}
+// Stream makes groups of commands; the submitter is woken once per group.
+func (f *fullduplex) Stream(window int) (Flow, error) {
+	fl := &flow{to: f, idle: make(chan *group, max(2, window/streamGroup))}
+	shared := f.make(0)
+	_, stateless := shared.(*encoded)
+	for i := range cap(fl.idle) {
+		g := &group{idle: fl.idle}
 		for j := range streamGroup {
-			g.cmds = append(g.cmds, mk(i*streamGroup+j))
+			cmd := shared
+			if !stateless {
+				cmd = f.make(i*streamGroup + j)
+			}
+			g.cmds = append(g.cmds, cmd)
 		}
-		idle <- g
+		fl.idle <- g
 	}
+	return fl, nil
+}
+
+// flow is all groups; idle holds those that are not under way.
+type flow struct {
+	to   submitter
+	idle chan *group
+}
+
+func (f *flow) Run(more func() bool) (n int64, err error) {
 	for err == nil && more() {
-		g := <-idle
+		g := <-f.idle
 		if err = g.finish(); err == nil {
-			err = g.submit(to)
+			err = g.submit(f.to)
 			n += streamGroup
 		}
 		if err != nil {
-			idle <- g
+			f.idle <- g
 		}
 	}
-	for range cap(idle) {
-		g := <-idle
-		if e := g.finish(); err == nil {
-			err = e
-		}
+	if err != nil {
+		return n, err // what is under way is left to the engine that is about to be closed
+	}
+	all := make([]*group, 0, cap(f.idle))
+	for range cap(f.idle) {
+		g := <-f.idle
+		all = append(all, g)
+		err = errors.Join(err, g.finish())
+	}
+	for _, g := range all {
+		f.idle <- g
 	}
 	return n, err
 }
@@ -91,6 +109,7 @@ func (g *group) finish() error {
 	if err := g.failed.Load(); err != nil {
 		return *err
 	}
+	g.used = false
 	for _, c := range g.cmds {
 		if err := c.check(); err != nil {
 			return err

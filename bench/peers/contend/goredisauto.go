@@ -31,9 +31,9 @@ func goredisAutoPeers() []Contender {
 
 // goredisAuto has both faces of an automatic pipeline; each is made when it is first asked for.
 type goredisAuto struct {
-	c       *redis.Client
-	tune    func(*redis.AutoPipelineOptions)
-	waiting *redis.AutoPipeliner
+	c                 *redis.Client
+	tune              func(*redis.AutoPipelineOptions)
+	waiting, deferred *redis.AutoPipeliner // deferred: nil until Stream
 }
 
 func openGoredisAuto(t Target, tune func(*redis.AutoPipelineOptions)) (Client, error) {
@@ -47,7 +47,13 @@ func openGoredisAuto(t Target, tune func(*redis.AutoPipelineOptions)) (Client, e
 	return a, nil
 }
 
-func (a *goredisAuto) Close() error { return errors.Join(a.waiting.Close(), a.c.Close()) }
+func (a *goredisAuto) Close() error {
+	err := a.waiting.Close()
+	if a.deferred != nil {
+		err = errors.Join(err, a.deferred.Close())
+	}
+	return errors.Join(err, a.c.Close())
+}
 
 func (a *goredisAuto) Caller(i int) Caller { return &goredisCaller{a.waiting, key(i), value()} }
 
@@ -58,27 +64,37 @@ func (a *goredisAuto) Batch(i, size int) Caller { return newGoredisBatch(a.waiti
 const streamCallers = 16
 
 // Stream uses the deferred face, with as many futures as the window has room for.
-func (a *goredisAuto) Stream(window int, more func() bool) (int64, error) {
+func (a *goredisAuto) Stream(window int) (Flow, error) {
 	o := redis.DefaultAutoPipelineOptions()
 	a.tune(o)
 	face, err := a.c.AsyncAutoPipelineWithOptions(o)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	a.deferred = face
+	return &goredisFlow{face, max(1, window/streamCallers)}, nil
+}
+
+type goredisFlow struct {
+	face *redis.AutoPipeliner
+	each int // futures of one goroutine
+}
+
+func (f *goredisFlow) Run(more func() bool) (int64, error) {
 	var (
 		wg     sync.WaitGroup
 		counts [streamCallers]int64
 		errs   [streamCallers]error
 	)
 	for i := range streamCallers {
-		wg.Go(func() { counts[i], errs[i] = goredisWindow(face, i, max(1, window/streamCallers), more) })
+		wg.Go(func() { counts[i], errs[i] = goredisWindow(f.face, i, f.each, more) })
 	}
 	wg.Wait()
 	var n int64
 	for _, c := range counts {
 		n += c
 	}
-	return n, errors.Join(errors.Join(errs[:]...), face.Close())
+	return n, errors.Join(errs[:]...)
 }
 
 func goredisWindow(face *redis.AutoPipeliner, i, size int, more func() bool) (n int64, err error) {

@@ -21,8 +21,10 @@ func (noop) Batch(int, int) Caller { return noop{} }
 func (noop) Call() error           { return nil }
 func (noop) Close() error          { return nil }
 
-// Stream counts.
-func (noop) Stream(window int, more func() bool) (n int64, err error) {
+func (noop) Stream(int) (Flow, error) { return noop{}, nil }
+
+// Run counts.
+func (noop) Run(more func() bool) (n int64, err error) {
 	for more() {
 		n += streamGroup
 	}

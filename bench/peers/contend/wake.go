@@ -84,9 +84,16 @@ func (s *sleeper) Call() error {
 	return nil
 }
 
-// Stream hands each command over and is woken once per group.
-func (w *wake) Stream(window int, more func() bool) (n int64, err error) {
-	groups := max(2, window/streamGroup)
+func (w *wake) Stream(window int) (Flow, error) { return &wakeFlow{w, max(2, window/streamGroup)}, nil }
+
+type wakeFlow struct {
+	w      *wake
+	groups int
+}
+
+// Run hands each command over and is woken once per group.
+func (f *wakeFlow) Run(more func() bool) (n int64, err error) {
+	w, groups := f.w, f.groups
 	ready := make(chan struct{}, groups)
 	open := 0
 	for more() {

@@ -96,9 +96,13 @@ func prepare(c contend.Client, s Spec) (phase, error) {
 		if !is {
 			return nil, ErrNoFace
 		}
+		flow, err := st.Stream(s.Window)
+		if err != nil {
+			return nil, err
+		}
 		return func(d time.Duration, _ *histogram) (int64, error) {
 			over := alarm(d)
-			return st.Stream(s.Window, func() bool { return !over.Load() })
+			return flow.Run(func() bool { return !over.Load() })
 		}, nil
 	default:
 		return nil, fmt.Errorf("load: there is no face %q", s.Face)

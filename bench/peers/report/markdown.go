@@ -1,0 +1,178 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/fdengine/fullduplex/bench/peers/contend"
+	"github.com/fdengine/fullduplex/bench/peers/load"
+	"github.com/fdengine/fullduplex/bench/peers/plan"
+)
+
+// Markdown is the report for people: the bars, an overview over the callers, and one table per table.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Beside other clients, %s\n\n", r.Date.Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(&b, "`%s` on %s, %s, %d CPUs, %s, load %s\n\n", r.Command, r.Machine.System, r.Machine.CPU, r.Machine.CPUs,
+		r.Machine.Go, r.Machine.Load)
+	fmt.Fprintf(&b, "Cells of %v, %d rounds (%d for tail latencies), rows in turn, medians. CPU is user and system time of the "+
+		"client's own process. Every reply is checked, and every count compared with the server's. %d cells, of which %d were "+
+		"disturbed by the machine after %d repeats. The servers are on the same machine.\n\n",
+		r.Size.Cell, r.Size.Rounds, r.Size.Pairs, r.Quiet.Cells, r.Quiet.Disturbed, r.Quiet.Repeated)
+	r.bars(&b)
+	r.overview(&b)
+	for i := range r.Tables {
+		table(&b, &r.Tables[i])
+	}
+	b.WriteString("## Settings\n\n| contender | setting |\n|---|---|\n")
+	for _, c := range contend.All() {
+		fmt.Fprintf(&b, "| %s | %s |\n", c.Name, c.Setting)
+	}
+	return b.String()
+}
+
+func (r *Report) bars(b *strings.Builder) {
+	b.WriteString("## Bars\n\n| bar | what | against | value | must | goal | noise | |\n|---|---|---|---|---|---|---|---|\n")
+	for _, o := range r.Bars {
+		sign, state := "<= ", string(o.State)
+		if o.AtLeast {
+			sign = ">= "
+		}
+		if o.State == plan.OK && o.Goal != nil && o.Reached {
+			state = "ok, goal reached"
+		}
+		noise := ""
+		if o.Noise != 0 {
+			noise = fmt.Sprintf("%.2f", o.Noise)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", o.ID, o.What, o.Against, ratio("", o.Ratio),
+			ratio(sign, o.Must), ratio(sign, o.Goal), noise, state)
+	}
+	b.WriteByte('\n')
+}
+
+func ratio(sign string, v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s%.2f", sign, *v)
+}
+
+// overview has a column per number of callers.
+func (r *Report) overview(b *strings.Builder) {
+	cols := blocking(r.Tables)
+	if len(cols) < 2 {
+		return
+	}
+	for _, part := range []struct {
+		title string
+		m     plan.Metric
+		form  func(float64) string
+	}{
+		{"CPU per op, blocking callers, null server", plan.CPU, nanos},
+		{"ops/s, blocking callers, null server", plan.Rate, rate},
+		{"p99, blocking callers, null server", plan.P99, nanos},
+	} {
+		fmt.Fprintf(b, "## %s\n\n| |", part.title)
+		for _, t := range cols {
+			fmt.Fprintf(b, " %d |", t.Cell.Callers)
+		}
+		b.WriteString("\n|---|" + strings.Repeat("---:|", len(cols)) + "\n")
+		for _, label := range labels(cols) {
+			fmt.Fprintf(b, "| %s |", label)
+			for _, t := range cols {
+				fmt.Fprintf(b, " %s |", part.form(t.Row(label).Median(part.m)))
+			}
+			b.WriteByte('\n')
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// blocking are the tables over the number of callers.
+func blocking(s plan.Set) (out []*plan.Table) {
+	for i := range s {
+		if t := &s[i]; t.Cell.Face == load.Blocking && t.Server == "null" && t.Cell.Spinners == 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// labels are the rows of all tables, in the order in which they first appear.
+func labels(ts []*plan.Table) (out []string) {
+	seen := map[string]bool{}
+	for _, t := range ts {
+		for _, row := range t.Rows {
+			if !seen[row.Label] && len(row.Results) > 0 && row.Label != plan.Again {
+				seen[row.Label] = true
+				out = append(out, row.Label)
+			}
+		}
+	}
+	return out
+}
+
+func table(b *strings.Builder, t *plan.Table) {
+	fmt.Fprintf(b, "## %s\n\n| | CPU/op | ops/s | p50 | p99 | p99.9 | allocs/op | ops/write | ops/read | rounds |\n"+
+		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", t.Title)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		if len(row.Results) == 0 {
+			continue
+		}
+		get := func(f func(load.Result) float64) float64 { return row.Median(f) }
+		rounds := fmt.Sprint(len(row.Results))
+		if row.Disturbed > 0 {
+			rounds += fmt.Sprintf(" (%d disturbed)", row.Disturbed)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", row.Label,
+			nanos(get(plan.CPU)), rate(get(plan.Rate)),
+			nanos(get(func(r load.Result) float64 { return r.P50 })), nanos(get(plan.P99)),
+			nanos(get(func(r load.Result) float64 { return r.P999 })), small(get(plan.Allocs)),
+			small(get(func(r load.Result) float64 { return r.PerWrite })),
+			small(get(func(r load.Result) float64 { return r.PerRead })), rounds)
+	}
+	b.WriteByte('\n')
+}
+
+// nanos prints nanoseconds in a unit that fits.
+func nanos(v float64) string {
+	switch {
+	case math.IsNaN(v) || v <= 0:
+		return ""
+	case v < 10:
+		return fmt.Sprintf("%.1f ns", v)
+	case v < 10_000:
+		return fmt.Sprintf("%.0f ns", v)
+	case v < 10_000_000:
+		return fmt.Sprintf("%.0f us", v/1e3)
+	}
+	return fmt.Sprintf("%.0f ms", v/1e6)
+}
+
+// rate prints operations per second.
+func rate(v float64) string {
+	switch {
+	case math.IsNaN(v) || v <= 0:
+		return ""
+	case v < 1e6:
+		return fmt.Sprintf("%.0f k", v/1e3)
+	}
+	return fmt.Sprintf("%.2f M", v/1e6)
+}
+
+func small(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return ""
+	case v == 0:
+		return "0"
+	case v < 100:
+		return fmt.Sprintf("%.2f", v)
+	case v < 100_000:
+		return fmt.Sprintf("%.0f", v)
+	}
+	return "" // no I/O to speak of
+}
