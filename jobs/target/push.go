@@ -123,8 +123,7 @@ func (p *push) complete(err error) {
 // forgotten says that the server does not have the script (any more: it was started again, or another one took
 // over), and that the command therefore goes out once more, with the script's text. Nothing ran.
 func (p *push) forgotten(err error) bool {
-	var se *redis.ServerError
-	if p.whole || err == nil || !errors.As(err, &se) || se.Code != "NOSCRIPT" {
+	if p.whole || err == nil || !noScript(err) {
 		return false
 	}
 	p.t.loaded.Store(false)
@@ -135,6 +134,11 @@ func (p *push) forgotten(err error) bool {
 	}
 	p.t.again.add(p)
 	return true
+}
+
+func noScript(err error) bool {
+	var se *redis.ServerError
+	return errors.As(err, &se) && se.Code == "NOSCRIPT"
 }
 
 // rest lets go of what is others' from Done on, and of large buffers.

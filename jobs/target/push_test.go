@@ -15,28 +15,49 @@ type sink struct{ outcomes int }
 func (s *sink) Done(*submit.Ticket, error) { s.outcomes++ }
 
 func TestAJobCostsNoAllocation(t *testing.T) {
+	entry, inserted := []byte("$15\r\n1700000000000-0\r\n"), []byte("INSERTED 17\r\n")
+	job := submit.Job{ID: []byte("id"), Queue: []byte("queue"), Payload: make([]byte, 500), Own: true}
 	var (
-		a      push
-		to     = &server{key: "stream"}
-		c      completions
 		done   sink
 		ticket submit.Ticket
+		p      push
+		b      = put{t: &tube{}}
 		buf    = make([]byte, 0, 4096)
-		frame  = []byte("$15\r\n1700000000000-0\r\n")
-		job    = submit.Job{ID: []byte("id"), Queue: []byte("queue"), Payload: make([]byte, 500)}
+		err    error
 	)
-	got := testing.AllocsPerRun(1000, func() {
-		if err := a.build(to, job, &ticket, &done); err != nil {
-			t.Error(err)
+	redis := func(to *server) func() {
+		to.loaded.Store(true)
+		return func() {
+			ticket.Traits = to.Traits(job)
+			if err = p.build(to, job, &ticket, &done); err == nil {
+				buf, err = p.AppendRequest(buf[:0])
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			p.complete(p.DecodeReply(fdengine.Reply{Frame: entry, Sends: 1}))
 		}
-		var err error
-		if buf, err = a.AppendRequest(buf[:0]); err != nil {
-			t.Error(err)
-		}
-		c.Complete(&a, a.DecodeReply(fdengine.Reply{Frame: frame, Sends: 1}))
-	})
-	require.Zero(t, got)
-	require.Equal(t, 1001, done.outcomes)
+	}
+	for name, f := range map[string]func(){
+		"stream":          redis(&server{key: "s", ids: IDsNever}),
+		"stream with ids": redis(&server{key: "s", idsKey: "s:ids"}),
+		"list":            redis(&server{key: "l", list: true, ids: IDsNever}),
+		"list with ids":   redis(&server{key: "l", list: true, idsKey: "l:ids"}),
+		"tube": func() {
+			b.ticket, b.done = &ticket, &done
+			b.body = append(b.body[:0], job.Payload...)
+			b.Body = b.body
+			if buf, err = b.AppendRequest(buf[:0]); err != nil {
+				t.Error(err)
+			}
+			b.Complete(&b.Put, b.DecodeReply(fdengine.Reply{Frame: inserted, Sends: 1}))
+		},
+	} {
+		done.outcomes = 0
+		require.Zero(t, testing.AllocsPerRun(1000, f), name)
+		require.Equal(t, 1001, done.outcomes)
+		require.Equal(t, 1, ticket.Sends, name)
+	}
 }
 
 func TestAJobIsNeverSentTwiceUnlessRetriesWereAskedFor(t *testing.T) {

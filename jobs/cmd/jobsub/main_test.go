@@ -196,9 +196,37 @@ func TestTheDemoReadsBackEveryJob(t *testing.T) {
 	require.Contains(t, errs, "no such file")
 }
 
-func TestHelpNamesTheExitCodes(t *testing.T) {
-	code, out, _ := jobsub("", "submit", "--help")
-	require.Zero(t, code)
-	require.Contains(t, out, "Exit codes: 0")
-	require.Contains(t, out, "--max-line")
+func TestHelpIsEnoughToBeginWith(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"help"}, []string{"TARGETS", "?stream=NAME", "?list=NAME", "beanstalk://host:port/TUBE", "EXIT CODES", "bench", "submit"}},
+		{[]string{"submit", "--help"}, []string{"INPUT", "ONCE OR TWICE", "RESUME", "ACCOUNT", "Exit codes: 0", "--max-line", "Examples:", "NAME:ids"}},
+		{[]string{"bench", "--help"}, []string{"The jobs stay in the target", "--with-ids", "Examples:"}},
+		{[]string{"demo", "--help"}, []string{"--jobs", "GOROOT"}},
+	} {
+		code, out, _ := jobsub("", tc.args...)
+		require.Zero(t, code)
+		for _, want := range tc.want {
+			require.Contains(t, out, want, "%v", tc.args)
+		}
+	}
+}
+
+func TestTheManualNamesEveryOptionAndNoOther(t *testing.T) {
+	manual, err := os.ReadFile("../../../docs/JOBSUB.md")
+	require.NoError(t, err)
+	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
+	known := map[string]bool{"--appendonly": true, "--appendfsync": true} // the server's
+	for _, command := range []string{"submit", "bench", "demo"} {
+		_, help, _ := jobsub("", command, "--help")
+		for _, f := range flag.FindAllString(help[strings.Index(help, "Flags:"):], -1) {
+			known[f] = true
+			require.True(t, f == "--help" || f == "--root" || bytes.Contains(manual, []byte(f)), "%s is not in the manual", f)
+		}
+	}
+	for _, f := range flag.FindAllString(string(manual), -1) {
+		require.True(t, known[f], "the manual names %s", f)
+	}
 }
