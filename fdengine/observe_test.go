@@ -48,9 +48,9 @@ func TestEachTerminalPathGivesOneSample(t *testing.T) {
 			engine: fdengine.Options{Budget: -1}, run: do(scripted.ReplayEcho("c"))},
 		"outage": {run: do(scripted.Echo("c")), engine: fdengine.Options{MaxOutage: in100}, fate: carry.NotSent, noConn: true},
 		"denial": {run: do(scripted.Echo("c")), fate: carry.NotSent,
-			engine: fdengine.Options{Limiter: &limiter{onAllow: func() { time.Sleep(100 * time.Millisecond); panic("no") }}}},
+			engine: fdengine.Options{Limiter: &limiter{onAllow: func() { <-time.After(in100); panic("no") }}}},
 		"lease failure": {run: func(_ *testing.T, r *rig) {
-			r.leaser.OnLease = func(int) error { time.Sleep(100 * time.Millisecond); return pool.Permanent(errDown) }
+			r.leaser.OnLease = func(int) error { <-time.After(in100); return pool.Permanent(errDown) }
 			_ = r.Do(bg, scripted.Echo("c"))
 		}, fate: carry.NotSent},
 		"close": {server: slow, run: func(_ *testing.T, r *rig) {
