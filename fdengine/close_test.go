@@ -355,3 +355,29 @@ func TestACompletionMayTrySubmit(t *testing.T) {
 		require.Equal(t, 20, oc.count())
 	})
 }
+
+// Covers: E-14, C24
+func TestThoseWhoWaitForRoomAreTurnedAwayWhenShutdownBegins(t *testing.T) {
+	s := script{"slow": always(scripted.Delay(2 * time.Second))}
+	bubble(t, setup{Server: s.options(), Engine: fdengine.Options{Window: 1, Queue: 1}}, func(t *testing.T, r *rig) {
+		oc := &outcomes{}
+		submitAll(t, r, oc, scripted.Echo("slow"), scripted.Echo("queued"))
+		waiting := r.later(bg, scripted.Echo("waiting"))
+		synctest.Wait()
+		down := make(chan error, 1)
+		go func() {
+			_, err := r.shutdown(10 * time.Second)
+			down <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-waiting:
+			failsAs(t, err, carry.NotSent, fdengine.ErrClosed)
+		default:
+			t.Fatal("it waits for room that will not be given")
+		}
+		require.NoError(t, <-down)
+		require.Equal(t, 2, oc.count())
+		require.Zero(t, r.server.Executions("waiting"))
+	})
+}
