@@ -191,6 +191,26 @@ func (l *Log[T]) settleAway(match func(*Record[T]) bool, why Why, f func(End[T])
 	}
 }
 
+// Forget drops what the held streams keep of records that ended. It is for the end of the log: while it lives they go
+// when their stream is let go.
+func (l *Log[T]) Forget() {
+	prune := func(ws []Away[T]) []Away[T] {
+		keep := ws[:0]
+		for i := range ws {
+			if w := &ws[i]; w.Rec.state() == away {
+				keep = append(keep, *w)
+			} else {
+				l.discount(w)
+			}
+		}
+		clear(ws[len(keep):])
+		return keep
+	}
+	for _, s := range l.holding {
+		s.refused, s.queued = prune(s.refused), prune(s.queued)
+	}
+}
+
 // lost says whether one of those that s holds is lost.
 func (s *Stream[T]) lost() bool {
 	for _, ws := range [2][]Away[T]{s.refused, s.queued} {

@@ -75,6 +75,7 @@ func (e *Engine) shut(class, cause error) {
 	e.setState(stateClosed)
 	e.turnAway(class)
 	ends := e.settleAll(func(*carry.Record[entry]) bool { return true })
+	l.Forget()
 	carries := e.rerouting
 	e.rerouting = nil
 	s := e.sess
