@@ -272,7 +272,7 @@ func TestDialsFollowTheBackoff(t *testing.T) {
 
 // Covers: E-24, C17
 func TestACommandsOwnWaitWithoutAConnectionIsBounded(t *testing.T) {
-	bubble(t, setup{NoStart: true, Engine: fdengine.Options{MaxOutage: 2 * time.Second}}, func(t *testing.T, r *rig) {
+	bubble(t, setup{NoStart: true, Engine: fdengine.Options{MaxOutage: 2 * time.Second, BackoffMax: 100 * time.Millisecond}}, func(t *testing.T, r *rig) {
 		old := r.later(bg, scripted.Echo("old"))
 		pass(1500 * time.Millisecond)
 		young := r.later(bg, scripted.Echo("young")) // the outage before its submit does not count
