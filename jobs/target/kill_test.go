@@ -91,10 +91,12 @@ func killed(t *testing.T, s killable, spec, jobs string, rate float64, o target.
 	}()
 
 	had := int64(0)
-	for range *killCount {
+	for kill := range *killCount {
 		<-in.ask
-		// Only a server that has answered since its start is killed, so that each kill ends a session.
-		require.Eventually(t, func() bool { return r.Account().Answered > had }, 20*time.Second, time.Millisecond)
+		// Only a server that we have spoken with since its start is killed, so that each kill ends a session.
+		require.Eventually(t, func() bool {
+			return r.Account().Answered > had && to.Engine().Sessions > uint64(kill)
+		}, 20*time.Second, time.Millisecond)
 		s.Kill9()
 		s.Restart()
 		had = r.Account().Answered
@@ -137,6 +139,20 @@ func never(t *testing.T, a submit.Account, v submit.Verdict, present map[string]
 	}
 }
 
+// takeTorn takes out the jobs that a beanstalkd made of what it had half written when it was killed, at most one for
+// each kill, and returns how many there were. It never answered for them.
+func takeTorn(t *testing.T, present map[string]int) (n int64) {
+	t.Helper()
+	for body, copies := range present {
+		if strings.Trim(body, "\x00") == "" {
+			n += int64(copies)
+			delete(present, body)
+		}
+	}
+	require.LessOrEqual(t, n, int64(*killCount))
+	return n
+}
+
 // Covers: E-4, E-5
 func TestKill9LosesAndDoublesNoJobThatIsNeverRetried(t *testing.T) {
 	t.Run("stream", func(t *testing.T) {
@@ -152,7 +168,9 @@ func TestKill9LosesAndDoublesNoJobThatIsNeverRetried(t *testing.T) {
 	t.Run("tube", func(t *testing.T) {
 		s := testserver.StartBeanstalkd(t, "-b", ".")
 		a, v := killed(t, s, tubeURL(s, "in"), withoutIDs(), killRate, target.Options{})
-		never(t, a, v, tubeJobs(t, s, "in"))
+		present := tubeJobs(t, s, "in")
+		v.Strange -= takeTorn(t, present)
+		never(t, a, v, present)
 	})
 }
 
@@ -179,7 +197,9 @@ func TestKill9LosesNoRetriedJobAndRunsNoneMoreOftenThanItWasSent(t *testing.T) {
 	t.Run("tube", func(t *testing.T) {
 		s := testserver.StartBeanstalkd(t, "-b", ".")
 		a, v := killed(t, s, tubeURL(s, "in"), withoutIDs(), killRate, target.Options{Retries: 10})
-		check(t, a, v, tubeJobs(t, s, "in"))
+		present := tubeJobs(t, s, "in")
+		v.Strange -= takeTorn(t, present)
+		check(t, a, v, present)
 	})
 }
 

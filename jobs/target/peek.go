@@ -8,6 +8,7 @@ import (
 
 	"github.com/fdengine/fullduplex/beanstalkd"
 	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/proto/beanstalk"
 )
 
 // ErrNoMark: a tube cannot be read back, since nothing tells where the jobs of the run begin.
@@ -48,12 +49,13 @@ func (t *tube) peek(ctx context.Context, c *beanstalkd.Client, from, to uint64, 
 		cmds = append(cmds, beanstalkd.Peek(id))
 	}
 	errs := make([]error, len(cmds))
-	if err := c.DoBatch(ctx, cmds, errs); err != nil {
-		return err
-	}
+	_ = c.DoBatch(ctx, cmds, errs) // its error is one of errs
 	for i, err := range errs {
 		switch {
 		case errors.Is(err, beanstalkd.ErrNotFound):
+			continue
+		case torn(err):
+			found(nil, nil, nil)
 			continue
 		case err != nil:
 			return err
@@ -65,4 +67,12 @@ func (t *tube) peek(ctx context.Context, c *beanstalkd.Client, from, to uint64, 
 		t.spec.body.show(data, found)
 	}
 	return nil
+}
+
+// torn says that the server answered with a job whose body does not end as it must. A beanstalkd that was killed
+// while it wrote a job to its binlog has such a one afterwards: it was never answered for, and its body is zeros. It
+// is shown as a job of nobody.
+func torn(err error) bool {
+	var pe *beanstalk.ProtocolError
+	return errors.Is(err, fdengine.ErrBudget) && errors.As(err, &pe)
 }
