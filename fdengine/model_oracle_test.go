@@ -152,6 +152,9 @@ func (v *evidence) fate(r *record) {
 		if called && ce.Sends == 0 {
 			v.fail("P3: %s may have been executed without a send: %v", tok, r.err)
 		}
+		if left == 0 && v.exact && (errors.Is(r.err, fdengine.ErrUnavailable) || errors.Is(r.err, fdengine.ErrDenied) || len(v.wires) == 0) {
+			v.fail("P3: %s waited and never left, and is said to have: %v", tok, r.err)
+		}
 	case carry.Answered:
 		switch {
 		case v.surplus:
@@ -183,10 +186,14 @@ func (v *evidence) sends(r *record) {
 	if left > budget+1+refused {
 		v.fail("%s: %s with budget %d left %d times, %d of them refused", name, tok, budget, left, refused)
 	}
+	o := v.w.p.opt
+	if most := max(or(o.MaxRefusals, 32), 0) + max(or(o.MaxRedirects, 8), 0) + budget + 2; refused > most {
+		v.fail("P5: %s was refused %d times, at most %d are allowed", tok, refused, most)
+	}
 	if r.plan.shape == noted && left > 1 {
 		v.fail("P5: %s expects no reply and was sent %d times", tok, left)
 	}
-	if o := v.w.p.opt; r.err == nil && r.plan.shape != noted && !v.surplus {
+	if r.err == nil && r.plan.shape != noted && !v.surplus {
 		v.counted(r, r.sends, true)
 	} else if o.reroute == rerouteNone && r.err != nil {
 		v.counted(r, r.sends, false)

@@ -51,6 +51,7 @@ func (v *evidence) gaps(l *lane) {
 		if errors.Is(r.err, fdengine.ErrStreamBroken) && !v.w.p.opt.StrictOrder && !v.cause(l.all[:i]) {
 			v.fail("P6: %s of %s is broken, and nothing before it failed", r.plan.token, l.name)
 		}
+		v.overtaken(l, i)
 		if !v.gap(r) {
 			continue
 		}
@@ -66,6 +67,25 @@ func (v *evidence) gaps(l *lane) {
 			case fdengine.FateOf(later.err) == carry.Answered:
 				v.fail("P6: %s of %s was answered (%v) behind the gap %s (%v)", next, l.name, later.err, tok, r.err)
 			}
+		}
+	}
+}
+
+// overtaken is the rule for refusals in a stream: what was refused is not executed any more when something behind it
+// was. The one behind it was answered where it was sent the first time, so that the refusal had been read before.
+func (v *evidence) overtaken(l *lane, i int) {
+	r := l.all[i]
+	at, ran := v.order[r.plan.token]
+	if !ran || r.plan.shape == noted {
+		return
+	}
+	for _, later := range l.all[i+1:] {
+		tok := later.plan.token
+		if later.epoch != r.epoch {
+			return
+		}
+		if later.err == nil && later.plan.shape != noted && v.left[tok] == 1 && v.execs[tok] > 0 && v.order[tok] < at {
+			v.fail("P6: %s of %s was executed behind %s, which was submitted after it", r.plan.token, l.name, tok)
 		}
 	}
 }

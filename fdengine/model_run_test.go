@@ -190,17 +190,20 @@ func (w *world) healthy() {
 	}
 }
 
+// or is n, or def when n is 0.
+func or[N int | time.Duration](n, def N) N {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
 // sample holds the gauges against the limits all the time.
 func (w *world) sample(stop <-chan struct{}) {
-	or := func(n, def int) int {
-		if n == 0 {
-			return def
-		}
-		return n
-	}
 	o := w.p.opt
 	window, queue := or(o.Window, 65536), or(o.Queue, 65536)
 	windowBytes, queueBytes := or(o.WindowBytes, 64<<20), or(o.QueueBytes, 64<<20)
+	silence := max(or(o.ReadTimeout, 5*time.Second), or(o.WriteTimeout, 5*time.Second)) + 200*time.Millisecond
 	every := 500 * time.Microsecond
 	for n := 0; ; n++ {
 		if n > 400 {
@@ -221,6 +224,12 @@ func (w *world) sample(stop <-chan struct{}) {
 		bad(total <= window+queue || o.reroute != rerouteNone, "commands")
 		if bytes := s.QueueBytes + s.InFlightBytes; bytes > windowBytes+queueBytes && total > 1 && o.reroute == rerouteNone {
 			bad(w.batches(), "bytes")
+		}
+		if o.ReadTimeout >= 0 && w.second == nil && s.InFlightCommands > 0 {
+			w.mu.Lock()
+			c := w.loan
+			w.mu.Unlock()
+			bad(c == nil || c.silent() <= silence, "a silent connection is kept")
 		}
 		bad(s.QueueCommands >= 0 && s.QueueBytes >= 0 && s.InFlightCommands >= 0 && s.InFlightBytes >= 0, "negative")
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/internal/memnet"
@@ -23,7 +24,10 @@ type wire struct {
 	loans    int  // world.mu
 	poisoned bool // world.mu
 
+	moved func() time.Duration // the time
+
 	mu      sync.Mutex
+	at      time.Duration // when a byte was last written or read
 	out     []byte
 	in      int // bytes read
 	outAtIn int // len(out) when the first byte behind the handshake was read; 0 = none was
@@ -36,13 +40,27 @@ func (c *wire) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = append(c.out, b[:n]...)
+	c.at = c.moved()
+	if err != nil && !c.exact {
+		n = 0 // it cannot say
+	}
 	return n, err
+}
+
+// silent is how long no byte has moved on c.
+func (c *wire) silent() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved() - c.at
 }
 
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if n > 0 {
+		c.at = c.moved()
+	}
 	if c.in += n; n > 0 && c.in > handshakeReply && c.outAtIn == 0 {
 		c.outAtIn = len(c.out)
 	}

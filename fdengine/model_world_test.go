@@ -175,7 +175,7 @@ func (w *world) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &wire{Conn: nc.(*memnet.Conn)}
+	c := &wire{Conn: nc.(*memnet.Conn), moved: w.now, at: w.now()}
 	c.exact = c.ExactWrite()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +273,7 @@ func (w *world) mark() {
 
 func (w *world) push() {
 	w.mu.Lock()
-	lent := w.loan != nil // the leaser's handshake takes a push for its answer
+	lent := w.loan != nil && w.second == nil // the leaser's handshake takes a push for its answer
 	w.mu.Unlock()
 	if n := w.server.Conns(); n > 0 && lent {
 		w.server.Conn(n - 1).Push(scripted.PushFrame("a", "b"))
