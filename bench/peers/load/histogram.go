@@ -8,7 +8,7 @@ import (
 
 const (
 	subBits = 5 // 32 steps per doubling: 3 %
-	buckets = (64 - subBits) << subBits
+	buckets = (64 - subBits + 1) << subBits
 	shards  = 16
 )
 

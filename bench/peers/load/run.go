@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +23,9 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	who, err := contend.Find(s.Contender)
 	if err != nil {
 		return Result{}, err
+	}
+	if s.Profile != "" {
+		runtime.MemProfileRate = 512
 	}
 	if s.Face == Replay {
 		return replay(ctx, who, s)
@@ -182,22 +183,4 @@ func spin(n int) (stop func()) {
 		over.Store(true)
 		wg.Wait()
 	}
-}
-
-// profile starts a CPU profile; the function it returns ends it.
-func profile(path string) (end func() error, err error) {
-	if path == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }

@@ -26,7 +26,7 @@ type Spec struct {
 	Spinners  int           `json:"spinners,omitempty"` // goroutines that do nothing but use CPU
 	Warm      time.Duration `json:"warm"`
 	Length    time.Duration `json:"length"`
-	Profile   string        `json:"profile,omitempty"` // file for a CPU profile of the measured part
+	Profile   string        `json:"profile,omitempty"` // file for a CPU profile of the measured part; with .allocs, what was allocated
 }
 
 // Depth is how many commands are under way at once.

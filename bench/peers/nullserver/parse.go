@@ -24,14 +24,17 @@ func (p *parser) next(b []byte) (size int, words [][]byte) {
 
 func (p *parser) slow(b []byte) (int, [][]byte) {
 	count, at := number(b, '*')
-	if at <= 0 || count < 1 {
-		return min(at, 0), nil
+	if at <= 0 {
+		return at, nil
+	}
+	if count < 1 {
+		return -1, nil
 	}
 	p.words, p.starts = p.words[:0], p.starts[:0]
 	for range count {
 		n, used := number(b[at:], '$')
-		if used <= 0 || n < 0 {
-			return min(used, 0), nil
+		if used <= 0 {
+			return used, nil
 		}
 		at += used
 		if at+n+2 > len(b) {

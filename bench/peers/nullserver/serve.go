@@ -21,7 +21,7 @@ func (s *Server) serve(c net.Conn) {
 	defer done()
 	var p parser
 	buf := make([]byte, readBuffer)
-	many := bytes.Repeat([]byte(okReply), 8192)
+	many := bytes.Repeat([]byte(s.reply), 8192)
 	var out []byte
 	for held := 0; ; {
 		n, err := rw.Read(buf[held:])
@@ -46,7 +46,7 @@ func (s *Server) serve(c net.Conn) {
 				continue
 			}
 			for ; oks > 0; oks-- {
-				out = append(out, okReply...)
+				out = append(out, s.reply...)
 			}
 			total--
 			out = s.special(out, words)
@@ -65,22 +65,22 @@ func (s *Server) serve(c net.Conn) {
 		} else if on {
 			oks = 0
 		}
-		if !reply(rw, out, many, oks) {
+		if !s.answer(rw, out, many, oks) {
 			return
 		}
 	}
 }
 
-// reply writes out and then +OK oks times, in as few writes as many allows.
-func reply(w io.Writer, out, many []byte, oks int) bool {
+// answer writes out and then the reply oks times, in as few writes as many allows.
+func (s *Server) answer(w io.Writer, out, many []byte, oks int) bool {
 	if len(out) > 0 {
 		for ; oks > 0; oks-- {
-			out = append(out, okReply...)
+			out = append(out, s.reply...)
 		}
 		_, err := w.Write(out)
 		return err == nil
 	}
-	for left := oks * len(okReply); left > 0; {
+	for left := oks * len(s.reply); left > 0; {
 		part := min(left, len(many))
 		if _, err := w.Write(many[:part]); err != nil {
 			return false

@@ -14,6 +14,7 @@ import (
 // Server counts the requests of all its connections.
 type Server struct {
 	listener net.Listener
+	reply    string // to what is counted
 	wg       sync.WaitGroup
 	frames   atomic.Int64 // requests that were answered +OK, or swallowed by a hold
 	reads    atomic.Int64 // reads that brought any
@@ -27,12 +28,17 @@ type Server struct {
 }
 
 // Listen serves on addr, such as "127.0.0.1:0", until Close.
-func Listen(addr string) (*Server, error) {
+func Listen(addr string) (*Server, error) { return listen(addr, okReply) }
+
+// ListenWrong is Listen for a server that answers what is counted with +NO, to see who notices.
+func ListenWrong(addr string) (*Server, error) { return listen(addr, "+NO\r\n") }
+
+func listen(addr, reply string) (*Server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: l}
+	s := &Server{listener: l, reply: reply}
 	s.mu.conns = map[net.Conn]struct{}{}
 	s.wg.Go(s.accept)
 	return s, nil

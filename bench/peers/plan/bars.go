@@ -48,8 +48,10 @@ type State string
 
 const (
 	OK         State = "ok"
-	Short      State = "SHORT"
-	Unmeasured State = "unmeasured"
+	Short      State = "SHORT"      // the limit is missed
+	Noisy      State = "noise"      // beyond the limit, but not beyond the noise of the engine against itself
+	Open       State = "open"       // there is only a goal, and it is not reached
+	Unmeasured State = "unmeasured" // something that it needs was not measured
 )
 
 // Judge evaluates the bar on what was measured.
@@ -64,8 +66,14 @@ func (b Bar) Judge(s Set) Outcome {
 		return o
 	}
 	o.Reached = o.Goal == nil || b.holds(v.Ratio, b.Goal)
-	o.State = OK
-	if o.Must != nil && !b.holds(v.Ratio, b.Must*max(1, v.Noise)) {
+	switch {
+	case o.Must == nil && !o.Reached:
+		o.State = Open
+	case o.Must == nil || b.holds(v.Ratio, b.Must):
+		o.State = OK
+	case b.holds(v.Ratio, b.Must*max(1, v.Noise)):
+		o.State = Noisy
+	default:
 		o.State = Short
 	}
 	return o

@@ -18,33 +18,43 @@ import (
 )
 
 const (
-	chartWidth  = 30 * vg.Centimeter
+	chartWidth  = 32 * vg.Centimeter
+	legendWidth = 5 * vg.Centimeter
 	chartHeight = 13 * vg.Centimeter
 )
 
 // Chart is a picture in SVG: CPU per op and ops/s over the number of blocking callers, a line per contender, and
 // dashed what no blocking client is expected to be below, raw limit and wake floor together.
 func (r *Report) Chart() ([]byte, error) {
+	canvas := vgsvg.New(chartWidth, chartHeight)
+	if err := r.draw(draw.New(canvas)); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_, err := canvas.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+func (r *Report) draw(on draw.Canvas) error {
 	ts := blocking(r.Tables)
 	left, err := panel(ts, "CPU per operation, ns", plan.CPU, true)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	right, err := panel(ts, "operations per second", plan.Rate, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	right.Legend = plot.NewLegend() // one is enough
-	canvas := vgsvg.New(chartWidth, chartHeight)
+	legend := left.Legend // the same for both, beside them
+	left.Legend, right.Legend = plot.NewLegend(), plot.NewLegend()
 	plots := [][]*plot.Plot{{left, right}}
 	tiles := draw.Tiles{Rows: 1, Cols: 2, PadX: vg.Centimeter, PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter,
 		PadLeft: 2 * vg.Millimeter, PadRight: 2 * vg.Millimeter}
-	for i, c := range plot.Align(plots, tiles, draw.New(canvas))[0] {
+	for i, c := range plot.Align(plots, tiles, draw.Crop(on, 0, -legendWidth, 0, 0))[0] {
 		plots[0][i].Draw(c)
 	}
-	var b bytes.Buffer
-	_, err = canvas.WriteTo(&b)
-	return b.Bytes(), err
+	legend.Draw(draw.Crop(on, chartWidth-legendWidth, -3*vg.Millimeter, 0, -vg.Centimeter))
+	return nil
 }
 
 // panel plots one metric; floor adds the dashed line.
@@ -53,7 +63,7 @@ func panel(ts []*plan.Table, title string, m plan.Metric, floor bool) (*plot.Plo
 	p.Title.Text = title
 	p.X.Label.Text = "blocking callers"
 	p.Legend.Top = true
-	p.Legend.TextStyle.Font.Size = vg.Points(7)
+	p.Legend.TextStyle.Font.Size = vg.Points(9)
 	p.Add(plotter.NewGrid())
 	drawn := 0
 	for i, label := range labels(ts) {
@@ -68,12 +78,8 @@ func panel(ts []*plan.Table, title string, m plan.Metric, floor bool) (*plot.Plo
 		if err != nil {
 			return nil, err
 		}
-		line.Color, dots.Color = plotutil.Color(i), plotutil.Color(i)
-		dots.Shape = plotutil.Shape(i)
-		dots.Radius = vg.Points(2)
-		if c, err := contend.Find(label); err == nil && c.Group == contend.Ours {
-			line.Width = vg.Points(2.5)
-		}
+		line.Color, line.Width = look(label, i)
+		dots.Color, dots.Shape, dots.Radius = line.Color, plotutil.Shape(i), vg.Points(2.5)
 		p.Add(line, dots)
 		p.Legend.Add(label, line, dots)
 		drawn++
@@ -92,11 +98,31 @@ func panel(ts []*plan.Table, title string, m plan.Metric, floor bool) (*plot.Plo
 			drawn++
 		}
 	}
-	if drawn > 0 { // a logarithm needs data
+	if drawn > 0 { // a logarithm needs data, and a range that does not begin at 0
+		p.X.Min, p.X.Max = p.X.Min/1.1, p.X.Max*1.1
+		p.Y.Min, p.Y.Max = p.Y.Min/1.2, p.Y.Max*1.2
 		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 		p.X.Tick.Marker, p.Y.Tick.Marker = callerTicks(ts), plot.LogTicks{Prec: -1}
 	}
 	return p, nil
+}
+
+// look gives limits a grey, the engine a thick line, and each peer a colour of its own.
+func look(label string, i int) (color.Color, vg.Length) {
+	c, err := contend.Find(label)
+	switch {
+	case err == nil && c.Group == contend.Limit:
+		return color.Gray{Y: uint8(110 + 50*(i%2))}, vg.Points(1)
+	case err == nil && c.Group == contend.Ours && i%2 == 1:
+		return color.RGBA{R: 200, A: 255}, vg.Points(3)
+	case err == nil && c.Group == contend.Ours:
+		return color.RGBA{R: 240, G: 120, B: 60, A: 255}, vg.Points(2)
+	}
+	colours := []color.RGBA{
+		{31, 119, 180, 255}, {120, 180, 225, 255}, {44, 140, 44, 255}, {140, 205, 125, 255}, {60, 60, 60, 255}, {148, 103, 189, 255},
+		{95, 60, 135, 255}, {190, 165, 215, 255}, {140, 86, 75, 255}, {200, 160, 150, 255}, {23, 190, 207, 255},
+	}
+	return colours[i%len(colours)], vg.Points(1)
 }
 
 func points(ts []*plan.Table, y func(*plan.Table) float64) (out plotter.XYs) {

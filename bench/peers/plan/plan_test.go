@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/fdengine/fullduplex/bench/peers/contend"
+	"github.com/fdengine/fullduplex/bench/peers/load"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var size = Size{Cell: time.Second, Rounds: 3, Pairs: 9}
+
+// cpu is a row that took so many nanoseconds in each round.
+func cpu(label string, ns ...float64) Row {
+	r := Row{Label: label, Contender: label}
+	for _, v := range ns {
+		r.Results = append(r.Results, load.Result{CPU: v, Rate: 1e9 / v, P99: 100 * v})
+	}
+	return r
+}
+
+func bar(t *testing.T, id string) Bar {
+	t.Helper()
+	bars, err := Choose([]string{id})
+	require.NoError(t, err)
+	return bars[0]
+}
+
+func judge(t *testing.T, id string, tables ...Table) string {
+	t.Helper()
+	return bar(t, id).Judge(tables).String()
+}
+
+func TestABarIsARatioOfMediansToTheBestPeer(t *testing.T) {
+	blocking := func(us ...float64) Table {
+		return Table{ID: "blocking.64", Rows: []Row{
+			cpu("raw limit", 1), cpu("noop", 1), cpu(ours, us...), cpu(oursRaw, 1), cpu("rueidis", 900, 1000, 5000), cpu("go-redis pool", 9000),
+		}}
+	}
+	require.Equal(t, "bar B1.64 ratio=0.52 must=0.75 goal=0.60 ok", judge(t, "B1.64", blocking(520, 100, 9999)))
+	require.Equal(t, "bar B1.64 ratio=0.75 must=0.75 goal=0.60 ok", judge(t, "B1.64", blocking(754)), "compared as it is printed")
+	require.Equal(t, "bar B1.64 ratio=0.80 must=0.75 goal=0.60 SHORT", judge(t, "B1.64", blocking(700, 900)), "an even number of rounds")
+	require.Equal(t, "bar B1.64 ratio=- must=0.75 goal=0.60 unmeasured", judge(t, "B1.64"))
+	require.Equal(t, "bar B1.64 ratio=- must=0.75 goal=0.60 unmeasured", judge(t, "B1.64", Table{ID: "blocking.64", Rows: []Row{cpu(ours, 1)}}))
+	o := bar(t, "B1.64").Judge(Set{blocking(520)})
+	require.Equal(t, "rueidis", o.Against)
+	require.True(t, o.Reached)
+}
+
+func TestABarOfRatesIsMetFromAbove(t *testing.T) {
+	one := func(us float64) Table {
+		return Table{ID: "blocking.1", Rows: []Row{cpu(ours, us), cpu("rueidis", 100), cpu("rueidis 20us", 50), cpu("go-redis pool", 40)}}
+	}
+	require.Equal(t, "bar B3 ratio=1.00 must=0.95 ok", judge(t, "B3", one(50)), "the pool does not multiplex")
+	require.Equal(t, "bar B3 ratio=0.50 must=0.95 SHORT", judge(t, "B3", one(100)))
+	require.Equal(t, "bar B3.sync ratio=0.80 goal=0.90 open", judge(t, "B3.sync", one(50)))
+	require.Equal(t, "bar B3.sync ratio=1.00 goal=0.90 ok", judge(t, "B3.sync", one(40)))
+}
+
+func TestTheAsynchronousBarTakesTheBestFaceOfAnyPeer(t *testing.T) {
+	batch := Table{ID: "batch", Rows: []Row{cpu("rueidis", 300), cpu("radix", 500)}}
+	async := Table{ID: "async.4096", Rows: []Row{cpu(ours, 150), cpu("go-redis auto", 600), cpu("raw limit", 25)}}
+	require.Equal(t, "bar B4 ratio=0.50 must=0.55 goal=0.35 ok", judge(t, "B4", batch, async))
+	async.Rows[1] = cpu("go-redis auto", 200)
+	require.Equal(t, "bar B4 ratio=0.75 must=0.55 goal=0.35 SHORT", judge(t, "B4", batch, async))
+	require.Equal(t, "bar B4.raw ratio=6.00 goal=4.00 open", judge(t, "B4.raw", async))
+}
+
+func TestATailIsComparedPairByPairAndShortOnlyBeyondTheNoise(t *testing.T) {
+	tails := func(again ...float64) Table {
+		a := cpu(Again, again...)
+		a.Contender = ours
+		return Table{ID: "blocking.64", Rows: []Row{
+			cpu(ours, 80, 160, 80), cpu("rueidis", 100, 200, 100), cpu("rueidis 20us", 10, 10, 10), a,
+		}}
+	}
+	require.Equal(t, "bar B7.64 ratio=0.80 must=0.70 goal=0.40 noise=1.00 SHORT", judge(t, "B7.64", tails(80, 160, 80)),
+		"a peer that is not in its default setting does not count")
+	require.Equal(t, "bar B7.64 ratio=0.80 must=0.70 goal=0.40 noise=1.25 noise", judge(t, "B7.64", tails(100, 200, 64)))
+}
+
+func TestAbsoluteBars(t *testing.T) {
+	row := cpu(ours, 100)
+	row.Results[0].Allocs = 0.004
+	require.Equal(t, "bar B8.do ratio=0.00 must=0.00 goal=0.00 ok", judge(t, "B8.do", Table{ID: "blocking.64", Rows: []Row{row}}))
+	row.Results[0].Allocs = 0.08
+	require.Equal(t, "bar B8.do ratio=0.08 must=0.00 goal=0.00 SHORT", judge(t, "B8.do", Table{ID: "blocking.64", Rows: []Row{row}}))
+	again := cpu(oursRaw, 120)
+	again.Results[0].InFlight, again.Results[0].Encoded = 220, 107
+	replay := Table{ID: "replay", Rows: []Row{again}}
+	require.Equal(t, "bar B10.memory ratio=113.00 must=128.00 ok", judge(t, "B10.memory", replay))
+	require.Equal(t, "bar B10 ratio=1.20 must=2.00 goal=1.20 ok",
+		judge(t, "B10", replay, Table{ID: "async.1000000", Rows: []Row{cpu(oursRaw, 100)}}))
+}
+
+func TestTheFlatBarIsTheDearestOverTheCheapest(t *testing.T) {
+	var ts []Table
+	for i, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		ts = append(ts, Table{ID: id("async", n), Rows: []Row{cpu(oursRaw, 100+float64(10*i))}})
+	}
+	require.Equal(t, "bar B12 ratio=1.30 must=1.50 goal=1.20 ok", judge(t, "B12", ts...))
+	require.Contains(t, judge(t, "B12", ts[:3]...), "unmeasured")
+}
+
+func TestEveryBarFindsItsTablesAndRows(t *testing.T) {
+	tables := Tables(size)
+	for i := range tables {
+		for j, r := range tables[i].Rows {
+			c, err := contend.Find(r.Contender)
+			require.NoError(t, err)
+			tables[i].Rows[j].Results = cpu("", 100).Results
+			tables[i].Rows[j].Results[0].InFlight = 1
+			require.Positive(t, r.Rounds)
+			require.True(t, tables[i].Server != "beanstalkd" || c.Server != "resp", r.Label)
+		}
+		for _, limit := range []string{"wake floor", "noop"} {
+			require.True(t, tables[i].Row(limit) != nil || tables[i].ID == "replay", "%s has no %s", tables[i].ID, limit)
+		}
+	}
+	seen := map[string]bool{}
+	for _, b := range Bars() {
+		require.False(t, seen[b.ID], b.ID)
+		seen[b.ID] = true
+		o := b.Judge(tables)
+		require.NotEqual(t, Unmeasured, o.State, b.ID)
+		require.False(t, math.IsNaN(b.Must) && math.IsNaN(b.Goal), b.ID)
+	}
+	require.Len(t, Needed(Tables(size), Bars()), len(tables), "no table is for nothing")
+	b2, err := Choose([]string{"B2"})
+	require.NoError(t, err)
+	needed := Needed(Tables(size), b2)
+	require.Len(t, needed, 1)
+	require.Equal(t, "blocking.16", needed[0].ID)
+}
+
+func TestAQuickRunKeepsTheTwoBestPeersOfEachBar(t *testing.T) {
+	bars := Bars()
+	tables := Needed(Tables(size), bars)
+	earlier := Set{
+		{ID: "blocking.16", Rows: []Row{cpu("radix", 9), cpu("rueidis", 2), cpu("valkey-go", 1), cpu("go-redis pool", 3)}},
+		{ID: "blocking.64", Rows: []Row{
+			cpu("rueidis 20us", 1), cpu("valkey-go 20us", 2), cpu("rueidis", 4), cpu("valkey-go", 5), cpu("radix", 6),
+		}},
+		{ID: "redis.256", Rows: []Row{cpu("rueidis", 1)}},
+	}
+	Narrow(tables, bars, earlier)
+	kept := func(id string) (out []string) {
+		for _, r := range Set(tables).Table(id).Rows {
+			out = append(out, r.Label)
+		}
+		return out
+	}
+	limits := []string{"raw limit", "wake floor", "noop", ours, oursRaw}
+	require.Equal(t, append(slices.Clone(limits), "rueidis", "valkey-go"), kept("blocking.16"))
+	require.Equal(t, append(slices.Clone(limits), "rueidis", "rueidis 20us", "valkey-go", "valkey-go 20us", Again), kept("blocking.64"),
+		"two for the CPU and two for the tail")
+	require.Equal(t, limits, kept("redis.256"), "its bar compares no peers")
+	require.Contains(t, kept("blocking.256"), "radix", "nothing is known about it")
+}
+
+func TestUnknownBarsAndSizesAreRefused(t *testing.T) {
+	_, err := Choose([]string{"B1", "B99"})
+	require.ErrorContains(t, err, "B99")
+	b, err := Choose([]string{"B1"})
+	require.NoError(t, err)
+	require.Len(t, b, 4)
+	require.NoError(t, size.Validate())
+	for _, s := range []Size{{}, {Cell: time.Second}, {Cell: time.Second, Rounds: 1}, {Cell: time.Hour, Rounds: 1, Pairs: 1}} {
+		require.Error(t, s.Validate(), "%+v", s)
+	}
+}
