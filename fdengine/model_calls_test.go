@@ -40,7 +40,11 @@ func (w *world) step(i int, s step, l *lane) {
 	case opPing:
 		ctx, cancel, _ := w.context(s.ctx, nil)
 		w.count(1)
-		_ = w.Ping(ctx)
+		if err := w.Ping(ctx); errors.Is(err, fdengine.ErrDenied) {
+			w.mu.Lock()
+			w.denied -= 1000 // the limiter is obeyed
+			w.mu.Unlock()
+		}
 		cancel()
 	case opFlush:
 		w.flush(s, l)

@@ -97,9 +97,13 @@ func (g *generator) options() {
 func (g *generator) caller() (c caller) {
 	streams, many := g.IntN(3), 1+g.IntN(16)
 	streamy := g.Float64()
+	eager := streams > 0 && g.IntN(3) == 0 // one stream, much of it in flight at once
 	for range many {
 		s := step{stream: -1, op: pick(g, opDo, opDo, opDo, opDo, opSubmit, opSubmit, opSubmit, opTry, opBatch, opPing, opPause, opFlush, opReset)}
-		if streams > 0 && g.hit(streamy) {
+		switch {
+		case eager && g.IntN(4) > 0:
+			s.op, s.stream = pick(g, opSubmit, opSubmit, opTry, opDo), 0
+		case streams > 0 && g.hit(streamy):
 			s.stream = g.IntN(streams)
 		}
 		if s.stream < 0 && (s.op == opFlush || s.op == opReset) {
@@ -180,7 +184,14 @@ func (g *generator) plan(parent bool) *plan {
 			g.p.loose = true
 		}
 	}
-	if g.hit(g.server) {
+	switch {
+	case !g.hit(g.server):
+	case g.refuse && pl.shape != noted && g.IntN(4) == 0:
+		a := g.refusal()
+		for range 1 + g.IntN(12) {
+			pl.acts = append(pl.acts, a)
+		}
+	default:
 		for range pick(g, 1, 1, 1, 2, 3, 6) {
 			pl.acts = append(pl.acts, g.act(pl))
 		}

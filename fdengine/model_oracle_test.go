@@ -302,6 +302,15 @@ func (v *evidence) books() {
 	if w.p.opt.observer && uint64(w.samples) != s.Settled {
 		v.fail("P1: %d samples of %d outcomes", w.samples, s.Settled)
 	}
+	denied := 0
+	for _, r := range w.records {
+		if errors.Is(r.err, fdengine.ErrDenied) {
+			denied++
+		}
+	}
+	if w.denied > 4 && denied == 0 && w.p.opt.PingEvery < 0 { // else it may have been pings
+		v.fail("P11: %d claims were denied, and no command failed for it", w.denied)
+	}
 	if err := w.leaser.Check(); err != nil {
 		v.fail("P7: %v", err)
 	}

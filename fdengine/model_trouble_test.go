@@ -38,18 +38,23 @@ func (g *generator) act(pl *plan) act {
 		loud = append(loud, named("surplus", scripted.Surplus("+extra\r\n")))
 	}
 	if g.refuse {
-		lines := []string{"LOADING soon", "TRYAGAIN retry=7", "BUSY", "READONLY no", "ERR no"}
-		if g.p.opt.reroute != rerouteNone {
-			lines = append(lines, "MOVED 1 there:1", "ASK 1 there:1", "MOVED 2 there:1")
-		}
-		for range 2 {
-			line := pick(g, lines...)
-			loud = append(loud, named(line, scripted.Refuse(line)))
-			line = pick(g, lines...)
-			loud = append(loud, named("late "+line, scripted.Action{Refuse: line, Delay: g.span(time.Millisecond, 20*time.Millisecond)}))
+		for range 4 {
+			loud = append(loud, g.refusal())
 		}
 	}
 	return pick(g, loud...)
+}
+
+func (g *generator) refusal() act {
+	lines := []string{"LOADING soon", "TRYAGAIN retry=7", "BUSY", "READONLY no", "ERR no"}
+	if g.p.opt.reroute != rerouteNone {
+		lines = append(lines, "MOVED 1 there:1", "ASK 1 there:1", "MOVED 2 there:1")
+	}
+	line := pick(g, lines...)
+	if g.IntN(2) == 0 {
+		return act{Action: scripted.Refuse(line), name: line}
+	}
+	return act{Action: scripted.Action{Refuse: line, Delay: g.span(time.Millisecond, 20*time.Millisecond)}, name: "late " + line}
 }
 
 // dial makes what is wrong with one connection.

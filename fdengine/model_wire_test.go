@@ -168,6 +168,9 @@ func (l limit) Allow() error {
 	case n == 1:
 		runtime.Goexit()
 	}
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.denied++
 	return fmt.Errorf("limit reached")
 }
 

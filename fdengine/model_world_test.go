@@ -42,6 +42,7 @@ type world struct {
 	refusing string
 	refused  map[string]int // by token
 	samples  int
+	denied   int      // claims that the limiter refused
 	faults   []string // what the engine logs as its own fault
 	bad      []string // violations seen on the way
 	lanes    []*lane
@@ -312,7 +313,6 @@ func (w *world) sound() {
 			lane.Thaw()
 			lane.Delay(0)
 			lane.Drip(0)
-			lane.SwallowAt(-1)
 			lane.CutAt(-1, memnet.Cut{})
 			lane.ShortWrites(0, nil)
 			lane.SetBuffer(0)
