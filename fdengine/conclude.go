@@ -2,7 +2,6 @@ package fdengine
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,18 +60,28 @@ func (e *Engine) conclude(ends []carry.End[entry], class, cause error) {
 	e.sampleEnds(ends, class, cause) // last: an observer may end this goroutine
 }
 
+// tellAll tells callers of Do and DoBatch first: a completion that blocks does not keep them.
 func (e *Engine) tellAll(ends []carry.End[entry], class, cause error) {
+	foreign := 0
+	for _, x := range ends {
+		if isForeign(x) {
+			foreign++
+		} else {
+			e.tell(x, e.failure(x, class, cause))
+		}
+	}
+	if foreign == 0 {
+		return
+	}
 	next := 0
 	tell := func() error {
 		for next < len(ends) {
 			x := ends[next]
-			next++
-			e.tell(x, e.failure(x, class, cause))
+			if next++; isForeign(x) {
+				e.tell(x, e.failure(x, class, cause))
+			}
 		}
 		return nil
-	}
-	if !slices.ContainsFunc(ends, isForeign) {
-		_ = tell()
 	}
 	for next < len(ends) {
 		_ = panics.Isolate("Complete", tell)
