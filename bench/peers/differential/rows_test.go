@@ -33,8 +33,9 @@ var listRows = []row{
 	{text: "LRANGE list 0 -1"}, {text: "LINDEX list index"}, {text: "LSET list index value"}, {text: "LINSERT list [BEFORE|AFTER] small small"},
 	{text: "LREM list index small"}, {text: "LTRIM list index index"}, {text: "LTRIM list 0 20"}, {text: "RPOPLPUSH list list"},
 	{text: "LMOVE list list [LEFT|RIGHT] [LEFT|RIGHT]"}, {text: "LPOS list small [RANK index|COUNT count|MAXLEN count|]"},
-	{text: "LMPOP 2 list list [LEFT|RIGHT] [COUNT count|]"}, {text: "SORT list [ALPHA|LIMIT 1 3|DESC|ALPHA DESC]", kept: true},
-	{text: "SORT list BY nosort GET # [GET nothing*|]", shape: bag, kept: true}, {text: "SORT list ALPHA STORE list", kept: true}, {text: "SORT_RO list ALPHA", kept: true},
+	{text: "LMPOP 2 list list [LEFT|RIGHT] [COUNT count|]"}, {text: "SORT list [ALPHA|ALPHA DESC]", shape: bag, kept: true}, {text: "SORT list [LIMIT 1 3|DESC]", kept: true},
+	{text: "SORT list BY nosort GET # [GET nothing*|]", shape: bag, kept: true}, {text: "RPUSH sorted small..."}, {text: "LTRIM sorted 0 30", kept: true},
+	{text: "SORT sorted [ALPHA|ALPHA DESC LIMIT 2 5] [STORE list|]", kept: true}, {text: "SORT_RO sorted ALPHA", kept: true},
 }
 
 var setRows = []row{
@@ -43,7 +44,7 @@ var setRows = []row{
 	{text: "SUNION set...", shape: bag}, {text: "SINTER set...", shape: bag}, {text: "SDIFF set...", shape: bag}, {text: "SUNIONSTORE set set..."},
 	{text: "SINTERSTORE set set..."}, {text: "SDIFFSTORE set set..."}, {text: "SINTERCARD 2 set set [LIMIT count|]"},
 	{text: "SRANDMEMBER set everything", shape: bag, kept: true}, {text: "SPOP set everything", shape: bag, kept: true},
-	{text: "SSCAN set 0 COUNT everything", shape: scanBag, kept: true}, {text: "SORT set ALPHA", kept: true},
+	{text: "SSCAN set 0 COUNT everything", shape: scanBag, kept: true}, {text: "SORT set ALPHA", shape: bag, kept: true},
 }
 
 var zsetRows = []row{

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"slices"
+	"strings"
 )
 
 // shape says which parts of a reply two equal servers may give differently, and how they are made equal. A reply of
@@ -64,18 +65,8 @@ func sorted(v any) any {
 		return v
 	}
 	l = slices.Clone(l)
-	slices.SortFunc(l, func(a, b any) int { return compare(render(a), render(b)) })
+	slices.SortFunc(l, func(a, b any) int { return strings.Compare(render(a), render(b)) })
 	return l
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // paired makes pairs of a flat list and sorts them; a map is unordered as it is.

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
@@ -9,7 +10,8 @@ import (
 // absolute is a time of expiry far from now, in seconds since 1970. Relative ones end before it.
 const absolute = 4_000_000_000
 
-// kinds are the words for keys, by what they usually hold. The short ones of word t are never anything else.
+// kinds are the words for keys, by what they usually hold. Those of the words t, short strings, and sorted, lists, are
+// not among them and never hold anything else.
 const kinds = "string hash list set zset stream bitmap hll geo"
 
 // keysOfAKind is how many keys there are of each.
@@ -34,7 +36,7 @@ func (w *writer) word(name string) any {
 	case "any":
 		all := strings.Fields(kinds)
 		return w.key(all[w.IntN(len(all))])
-	case "t", "own":
+	case "t", "own", "sorted":
 		return w.key(name)
 	case "mykeys":
 		return fmt.Sprintf("%d:*", w.caller)
@@ -133,9 +135,9 @@ func (w *writer) double() any {
 func (w *writer) value() any {
 	switch n := w.IntN(300); {
 	case n == 0:
-		return w.bytes(1 << (14 + w.IntN(5))) // 16 KiB to 256 KiB
+		return bytesOf(w.Rand, 1<<(14+w.IntN(5))) // 16 KiB to 256 KiB
 	case n == 1 && w.IntN(25) == 0:
-		return w.bytes(1<<20 + w.IntN(3<<20))
+		return bytesOf(w.Rand, 1<<20+w.IntN(3<<20))
 	case n < 30:
 		return ""
 	case n < 60:
@@ -143,22 +145,22 @@ func (w *writer) value() any {
 	case n < 80:
 		return w.word("decimal")
 	case n < 130:
-		return w.bytes(w.IntN(64))
+		return bytesOf(w.Rand, w.IntN(64))
 	case n < 150:
-		return w.bytes(w.IntN(2000))
+		return bytesOf(w.Rand, w.IntN(2000))
 	case n < 170:
 		return []string{"\r\n", "$-1\r\n", "+OK\r\n", "-ERR x\r\n", "*1\r\n", "\x00", "ÿ", "%1\r\n:1\r\n:2\r\n"}[w.IntN(8)]
 	}
 	return fmt.Sprintf("value %d", w.IntN(1000))
 }
 
-// bytes are random in parts, so that a server that compresses has something to do.
-func (w *writer) bytes(n int) []byte {
+// bytesOf gives bytes that are random in parts, so that a server that compresses has something to do.
+func bytesOf(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
-	x := w.Uint64()
+	var x uint64
 	for i := range b {
 		if i%64 == 0 {
-			x = w.Uint64()
+			x = r.Uint64()
 		}
 		b[i] = byte(x >> (i % 8 * 8))
 	}
