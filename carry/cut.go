@@ -5,6 +5,7 @@ type Death[T any] struct {
 	Now     int64
 	Last    Span[T] // the last claim
 	Written int     // bytes of it that the kernel accepted; when the connection cannot tell exactly, all or none
+	Assumed bool    // Written is such an all: what expects no reply cannot be called sent
 	Strict  bool    // everything published after a failed record fails as well
 	Alone   bool    // this session sent one record alone
 }
@@ -30,9 +31,10 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	l.reading = false
 	l.leadCmds.Store(0)
 	l.leadBytes.Store(0)
-	limit := 0 // offset in the last claim's block up to which bytes were accepted
+	start, limit := 0, 0 // offsets in the last claim's block between which bytes were accepted
 	if d.Last.blk != nil && d.Last.Commands > 0 {
-		limit = int(d.Last.blk.recs[d.Last.first].off) + d.Written
+		start = int(d.Last.blk.recs[d.Last.first].off)
+		limit = start + d.Written
 	}
 	l.tell(f)
 	strict, broke := false, false
@@ -50,9 +52,16 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 			}
 			return true
 		case gone && r.Frames == 0:
-			if r.claim() {
-				f(r.end(WhySent, false))
+			if !r.claim() {
+				return true
 			}
+			if d.Assumed && b == d.Last.blk && int(r.off) >= start {
+				r.maybe = true
+				broke = r.broke() || broke
+				f(r.end(WhyNoRetry, false))
+				return true
+			}
+			f(r.end(WhySent, false))
 			return true
 		}
 		if gone {

@@ -219,6 +219,15 @@ func (l *Log[T]) Claimable() bool {
 	return l.seek()
 }
 
+// CanClaim says whether Claim with the same arguments would publish anything, dropping what is dead on the way.
+func (l *Log[T]) CanClaim(maxCmds, maxBytes int, alone bool) bool {
+	if !l.Claimable() {
+		return false
+	}
+	to, _ := l.extent(l.cur, l.pub, maxCmds, maxBytes, alone)
+	return to > l.pub
+}
+
 // Deny fails what Claim with the same arguments would publish, and breaks the streams of it.
 func (l *Log[T]) Deny(maxCmds, maxBytes int, alone bool, f func(End[T])) {
 	if !l.Claimable() {

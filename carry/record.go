@@ -108,6 +108,12 @@ func (r *Record[T]) live() bool {
 // is a ghost's.
 func (r *Record[T]) Decide() bool { return r.move(pending, deciding) }
 
+// Deciding says whether Decide was called and not answered yet by Settle or Undecide.
+func (r *Record[T]) Deciding() bool {
+	s := r.state()
+	return s == deciding || s == wanted
+}
+
 // Undecide gives the record back to the log, for a cut to decide. False: the caller wants to leave; it was settled
 // for him.
 func (r *Record[T]) Undecide() bool {
@@ -191,8 +197,9 @@ func (r *Record[T]) Spent() bool { return r.sends > r.Budget }
 
 // Withdrawal is what Withdraw found.
 type Withdrawal struct {
-	Flying bool // it was published: a ghost stays on the wire
-	Won    bool // the caller is free; false: an outcome is coming, wait for it
+	Flying bool   // it was published: a ghost stays on the wire
+	At     uint64 // Log.Published at that moment, which tells the session the ghost is in
+	Won    bool   // the caller is free; false: an outcome is coming, wait for it
 	Fate   Fate
 	Sends  int
 	// Broke: the record may have run, will not be sent again, and is (or, if it was away, may be) in a Stream,

@@ -52,7 +52,7 @@ func (l *Log[T]) tombstone(t *Ticket[T]) Withdrawal {
 	r := &b.recs[i]
 	published := b.passed || b == l.cur && i < l.pub
 	e := r.end(WhyAsked, published)
-	w := Withdrawal{Won: true, Flying: published, Fate: e.Fate, Sends: e.Sends}
+	w := Withdrawal{Won: true, Flying: published, At: l.claimed, Fate: e.Fate, Sends: e.Sends}
 	if published {
 		return w
 	}

@@ -19,6 +19,7 @@ type Stream[T any] struct {
 	torn    bool        // held, and one of those in flight behind the refused ones failed
 	held    atomic.Bool // written under the lock
 	due     bool        // held, all answers in, waiting for the backoff
+	after   int64       // held: not before
 	turn    uint32      // counts the holds
 	flying  int         // held: later records in flight whose answer is still out
 	refused []Away[T]
@@ -163,6 +164,7 @@ func (l *Log[T]) hold(s *Stream[T], first *Record[T]) bool {
 		return false
 	}
 	s.held.Store(true)
+	s.after = 0
 	s.due, s.flying = false, flying+1 // and first itself, landed at once
 	s.turn++
 	l.holding = append(l.holding, s)
@@ -188,9 +190,10 @@ func (l *Log[T]) extractQueued(s *Stream[T]) {
 // landed counts one answer of those s waits for; with the last one, all go again at due.
 func (l *Log[T]) landed(s *Stream[T], due int64) {
 	s.flying--
+	s.after = max(s.after, due) // the longest word counts
 	if s.flying == 0 {
 		s.due = true
-		l.wait(Away[T]{stream: s, turn: s.turn}, due)
+		l.wait(Away[T]{stream: s, turn: s.turn}, s.after)
 	}
 }
 

@@ -39,12 +39,14 @@ func (s *session) answer(rec *carry.Record[entry]) error {
 	s.gap = v.Then != Deliver
 	s.stage = stageDecode
 	err := rec.Owner.cmd.DecodeReply(Reply{Frame: frames[s.skipped:], Sends: sends, Maybe: maybe})
-	s.stage = stageOwn
+	fate := carry.Answered
 	if err != nil {
-		err = replyError(err, refused, maybe, sends)
+		err = replyError(err, refused, maybe, sends) // the methods of the error are the decoder's code too
+		fate = FateOf(err)
 	}
+	s.stage = stageOwn
 	s.streamAnswered(rec)
-	s.settle(rec, err, true)
+	s.settle(rec, err, fate, true)
 	return s.doom
 }
 
@@ -64,8 +66,8 @@ func replyError(err error, refused, maybe bool, sends int) error {
 
 // settle ends the oldest record with its outcome and tells the owner. The position moves first, so that nothing the
 // owner's code does can make the reply count twice. took: the frames at s.r are its reply.
-func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
-	owner, start, sends, stream := rec.Owner, rec.Start, rec.Sends()+1, rec.Stream
+func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, took bool) {
+	owner, start, sends, stream := rec.Owner, rec.Start, s.sends, rec.Stream
 	tag := uint32(0)
 	if t := rec.Ticket(); t != nil {
 		tag = t.Tag
@@ -76,10 +78,6 @@ func (s *session) settle(rec *carry.Record[entry], err error, took bool) {
 	if !owner.counted() {
 		s.ponged = true
 		return
-	}
-	fate := carry.Answered
-	if err != nil {
-		fate = FateOf(err)
 	}
 	s.fates[fate]++
 	if s.e.opt.Observer != nil {
@@ -172,19 +170,21 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 	ran := v.Ran != RanNo
 	now := e.clock.Load()
 	switch {
+	case ran && rec.Held(): // it may have run behind what its stream waits for
+		return false
 	case ran && (rec.Class == carry.NoRetry || rec.Charged()+1 > int(rec.Budget)):
 		return false
 	case rec.SettleBy != 0 && rec.SettleBy <= now:
 		return false
 	case v.Then == RetryHere && rec.Refusals() >= e.opt.MaxRefusals:
 		return false
-	case v.Then == Reroute && (e.opt.Rerouter == nil || rec.Stream != nil || rec.Hops() >= e.opt.MaxRedirects):
+	case v.Then == Reroute && (!rec.Owner.counted() || e.opt.Rerouter == nil || !v.Hint.fits(int(rec.Frames)) || rec.Stream != nil || rec.Hops() >= e.opt.MaxRedirects):
 		return false
 	}
 	if v.Then == Reroute {
 		return s.goElsewhere(rec, v, ran)
 	}
-	wait := v.After
+	wait := min(v.After, maxAfter)
 	if wait <= 0 {
 		wait = retryPause(e.opt.BackoffMin, e.opt.BackoffMax, rec.Refusals())
 	}
@@ -218,6 +218,9 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 	}
 	return true
 }
+
+// maxAfter bounds what a server may say in Verdict.After: a command that waits holds its room.
+const maxAfter = time.Minute
 
 // retryPause is a full-jitter pause that grows with the refusals of one command, never shorter than half the
 // minimum, so that a server that refuses at once is not asked in a circle.

@@ -114,7 +114,7 @@ type Verdict struct {
 	Then  Then
 	Ran   Ran
 	Conn  ConnEnd
-	After time.Duration // the server's own word on when to come back; 0 = the engine's backoff
+	After time.Duration // the server's own word on when to come back, at most a minute; 0 = the engine's backoff
 	Hint  Hint
 }
 
@@ -122,8 +122,8 @@ type Verdict struct {
 type Hint struct {
 	Addr   string // where the server said to go; empty = it did not say
 	Term   uint64 // epoch of the one who said so; 0 = none
-	Prefix []byte // bytes to put before the request there (an encoded ASKING); copied by the engine
-	Frames int    // reply frames the prefix adds, to be skipped
+	Prefix []byte // bytes to put before the request there (an encoded ASKING), at most 65,535; copied by the engine
+	Frames int    // reply frames the prefix adds, to be skipped; at most 255
 }
 
 // Rerouter decides where commands go that this engine cannot serve: those answered by a Reroute verdict, and,

@@ -27,6 +27,7 @@ func (e *Engine) Shutdown(ctx context.Context) (Report, error) {
 	before := e.count
 	e.stopping = true
 	e.turnAway(ErrClosed)
+	e.letIn()
 	e.unpark()
 	l.Unlock()
 	e.signal()

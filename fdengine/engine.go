@@ -35,12 +35,15 @@ type Engine struct {
 	sweepParked bool     // the sweeper waits for a kick
 	movedBefore uint64   // see isStill; sweeper
 	still       int
-	nextSettle  int64    // no settle-by time lies before it
-	noConn      int64    // when the engine began to be without a connection; 0 = it has one, or no work
-	alone       bool     // the next session sends one record alone
-	failures    int      // leases and sessions without a good reply in a row, for the backoff
-	rerouting   []*Carry // refused with Reroute, for the engine goroutine to hand over
-	count       Stats    // settled by fate and more; see Stats
+	leaseEnd    context.CancelFunc // ends the lease that is being waited for
+	prune       bool               // a caller left a command that may be away
+	nextSettle  int64              // no settle-by time lies before it
+	lastErr     error              // why there is no connection
+	noConn      int64              // when the engine began to be without a connection; 0 = it has one, or no work
+	alone       bool               // the next session sends one record alone
+	failures    int                // leases and sessions without a good reply in a row, for the backoff
+	rerouting   []*Carry           // refused with Reroute, for the engine goroutine to hand over
+	count       Stats              // settled by fate and more; see Stats
 
 	clock    atomic.Int64 // coarse, ns since base
 	rejected atomic.Uint64

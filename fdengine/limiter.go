@@ -15,7 +15,7 @@ type limiting struct {
 // too, fails what would have been claimed, and releases the lock.
 func (s *session) allowed(room, bytes int, alone bool) bool {
 	e, l := s.e, &s.e.log
-	if s.limiting.credit || !l.Claimable() {
+	if s.limiting.credit || !l.CanClaim(room, bytes, alone) {
 		return true
 	}
 	l.Unlock()
@@ -23,6 +23,9 @@ func (s *session) allowed(room, bytes int, alone bool) bool {
 		var ends []carry.End[entry]
 		l.Lock()
 		l.Deny(room, bytes, alone, e.collect(&ends))
+		if s.pinging { // a denied ping is not asked for again before its time
+			s.pinging, s.active = false, e.stamp()
+		}
 		e.letIn()
 		l.Unlock()
 		e.conclude(ends, ErrDenied, why)

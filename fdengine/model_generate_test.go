@@ -118,6 +118,9 @@ func (g *generator) caller() (c caller) {
 		switch s.op {
 		case opDo, opSubmit, opTry:
 			s.cmds = []*plan{g.plan(true)}
+			if pl := s.cmds[0]; eager && g.refuse && s.stream == 0 && pl.shape != noted && g.IntN(6) == 0 {
+				pl.acts = []act{g.refusal()}
+			}
 		case opBatch:
 			s.stream = -1
 			for range 1 + g.IntN(12) {

@@ -23,7 +23,7 @@ type Options struct {
 	Queue       int // commands waiting to be written, beyond the window; default 65,536
 	QueueBytes  int // bytes of them; default 64 MiB
 
-	ReadTimeout  time.Duration // oldest unanswered command without progress; default 5 s, negative = none
+	ReadTimeout  time.Duration // oldest unanswered command without a whole reply arriving, big ones too; default 5 s, negative = none
 	WriteTimeout time.Duration // one written piece without an accepted byte; default 5 s, negative = none
 	PingEvery    time.Duration // ping a connection idle this long; default 30 s, negative = none
 	IdleRelease  time.Duration // Put a connection idle this long; default none, at least 30 s
@@ -52,6 +52,8 @@ const (
 	defaultWindowBytes = 64 << 20
 	defaultMaxFrame    = 512 << 20
 	maxFrameLimit      = 2<<30 - 1
+	maxCommands        = 1 << 30
+	maxBytes           = 1 << 40
 	maxBudget          = 65534           // the sends of a record are counted in 16 bits, one more than its budget
 	drainBound         = 5 * time.Second // of a retire or handoff without ReadTimeout
 )
@@ -112,6 +114,10 @@ func (o Options) Validate() error {
 	atLeast("MaxRequest", o.MaxRequest, 1)
 	atLeast("MaxReply", o.MaxReply, 1)
 	atMost := func(name string, v, high int) { bad(v <= high, "%s is %d, must be at most %d", name, v, high) }
+	atMost("Window", o.Window, maxCommands)
+	atMost("Queue", o.Queue, maxCommands)
+	atMost("WindowBytes", o.WindowBytes, maxBytes)
+	atMost("QueueBytes", o.QueueBytes, maxBytes)
 	atMost("MaxRequest", o.MaxRequest, maxFrameLimit)
 	atMost("MaxReply", o.MaxReply, maxFrameLimit)
 	atMost("Budget", o.Budget, maxBudget)

@@ -81,7 +81,7 @@ func (s *session) read() {
 	}
 	for {
 		s.makeRoom()
-		n, err := s.conn.Read(s.buf[s.w:])
+		n, timeout, err := s.receive()
 		if n > 0 {
 			s.w += n
 			if !s.process() {
@@ -89,13 +89,27 @@ func (s *session) read() {
 			}
 		}
 		if err != nil {
-			if !s.stopping.Load() || s.w > s.r || !isTimeout(err) {
+			if !s.stopping.Load() || s.w > s.r || !timeout {
 				s.cut(err)
 			}
 			break
 		}
 	}
 	close(s.readerDone)
+}
+
+// receive is conn.Read behind a border: the connection, and its errors, may be anybody's.
+func (s *session) receive() (n int, timeout bool, err error) {
+	perr := panics.Catch("conn.Read", func() error {
+		n, err = s.conn.Read(s.buf[s.w:])
+		timeout = err != nil && isTimeout(err)
+		return nil
+	})
+	if perr != nil {
+		s.e.caught.Add(1)
+		return 0, false, perr
+	}
+	return n, timeout, err
 }
 
 func isTimeout(err error) bool {
@@ -140,6 +154,12 @@ func (s *session) process() bool {
 		}
 		s.fell = asPanic(err) // only Guard leaves a foreign stage behind
 	}
+	own := asPanic(err)
+	if own != nil && own.Boundary == stageNames[stageOwn] {
+		s.giveBack()
+	} else {
+		own = nil
+	}
 	now := e.stamp()
 	busy := now - s.userAt.Load()
 	var first bool
@@ -164,20 +184,17 @@ func (s *session) process() bool {
 	case wake:
 		e.signal()
 	}
-	if err != nil {
-		if p := asPanic(err); p != nil && p.Boundary == stageNames[stageOwn] {
-			e.fault(s, err)
-		}
+	if own != nil {
+		e.fault(s, own)
 	}
 	s.flushSamples()
 	s.report(nil, false)
 	return err == nil && !dead
 }
 
-// asPanic finds the panic in err. Apart, because its variable lives on the heap.
+// asPanic returns err if a border of ours made it. It does not look into foreign errors, whose methods may panic.
 func asPanic(err error) *panics.Error {
-	var p *panics.Error
-	errors.As(err, &p)
+	p, _ := err.(*panics.Error)
 	return p
 }
 
@@ -284,7 +301,8 @@ func (s *session) head() *carry.Record[entry] {
 			s.chunk.Take()
 			continue
 		}
-		s.settle(rec, nil, false)
+		s.sends = rec.Sends() + 1
+		s.settle(rec, nil, carry.Answered, false)
 	}
 }
 
@@ -311,8 +329,11 @@ func (s *session) tooLarge(size int) error {
 	err := fmt.Errorf("reply of at least %d bytes, limit %d", size, s.e.opt.MaxReply)
 	s.doom = err // not of a class: it is the cause of what happens to others
 	if rec := s.head(); rec != nil {
-		if rec.Decide() {
-			s.settle(rec, &CallError{Fate: carry.Answered, Sends: rec.Sends() + 1, Class: ErrTooLarge, Cause: err}, false)
+		s.sends, s.maybe, s.gap = rec.Sends()+1, rec.Maybe(), false
+		mine := rec.Decide()
+		s.streamAnswered(rec) // it ran, whoever waits for it
+		if mine {
+			s.settle(rec, &CallError{Fate: carry.Answered, Sends: s.sends, Class: ErrTooLarge, Cause: err}, carry.Answered, false)
 		} else {
 			s.chunk.Take()
 		}
@@ -336,7 +357,11 @@ func (s *session) fault(p *panics.Error) error {
 		s.retire(p)
 		rec := s.chunk.Peek()
 		s.streamAnswered(rec)
-		s.settle(rec, replyError(p, s.refuseN > 0, s.maybe, s.sends), true)
+		fate := carry.Answered
+		if s.refuseN > 0 && s.maybe {
+			fate = carry.MaybeExecuted // a refusal of the last send takes no earlier one back
+		}
+		s.settle(rec, &CallError{Fate: fate, Sends: s.sends, Cause: p}, fate, true)
 	case stagePush:
 		s.dropPush()
 	case stageComplete:
@@ -348,7 +373,15 @@ func (s *session) fault(p *panics.Error) error {
 		}
 		return p
 	default:
+		s.giveBack()
 		return p
 	}
 	return nil
+}
+
+// giveBack returns a record that our own fault left in the reader's hands to the log, for the cut to decide.
+func (s *session) giveBack() {
+	if rec := s.chunk.Peek(); rec != nil && rec.Deciding() && !rec.Undecide() {
+		s.leaver(rec)
+	}
 }

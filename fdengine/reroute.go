@@ -8,6 +8,11 @@ import (
 	"github.com/fdengine/fullduplex/panics"
 )
 
+// fits says whether a record of that many frames can carry what the hint adds.
+func (h *Hint) fits(frames int) bool {
+	return len(h.Prefix) <= 65535 && h.Frames >= 0 && h.Frames <= 255 && frames+h.Frames <= 65535
+}
+
 // Carry is a command on its way from one engine to another: refused with a Reroute verdict, or left over when a
 // connection died. It keeps its request bytes, its sends, its maybe bit and its budget. A Rerouter gives it to one
 // engine's Adopt or ends it with Fail; the first of the two counts, others do nothing.
@@ -65,6 +70,9 @@ func (e *Engine) Adopt(cs ...*Carry) {
 	l.Lock()
 	closed := e.state == stateClosed
 	for _, c := range cs {
+		if c == nil {
+			continue
+		}
 		if closed {
 			late = append(late, c)
 			continue

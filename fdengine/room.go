@@ -39,8 +39,13 @@ func (e *Engine) letIn() {
 		e.room.heldByt += w.bytes
 		w.in <- struct{}{}
 	}
-	if e.stopping && e.log.Empty() && e.unpark() {
-		e.signal() // nothing is owed any more: a Shutdown can end
+	if e.stopping && e.log.Empty() { // nothing is owed any more: a Shutdown can end
+		if e.leaseEnd != nil {
+			e.leaseEnd()
+		}
+		if e.unpark() {
+			e.signal()
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package fdengine
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -16,7 +17,7 @@ func (e *Engine) run() {
 		// Foreign code ended this goroutine in the middle of a session (start has brought us back). Between two writes
 		// the session goes on; in the middle of one nobody knows what left.
 		if s.writing {
-			s.written = len(s.span.Bytes)
+			s.unsure()
 			s.cut(panics.ErrGoexit)
 		}
 		e.end(s, s.serve())
@@ -87,10 +88,21 @@ func (e *Engine) awaitWork() bool {
 
 // lease gets a connection. The leaser is foreign code: it runs apart, so that a Goexit in it is an error too.
 func (e *Engine) lease() (conn *pool.Conn, err error) {
+	ctx, end := context.WithCancel(e.leaseCtx)
+	defer end()
+	e.log.Lock()
+	e.leaseEnd = end
+	if e.stopping && e.log.Empty() {
+		end()
+	}
+	e.log.Unlock()
 	err = panics.Isolate("Lease", func() (err error) {
-		conn, err = e.opt.Leaser.Lease(e.leaseCtx)
+		conn, err = e.opt.Leaser.Lease(ctx)
 		return err
 	})
+	e.log.Lock()
+	e.leaseEnd = nil
+	e.log.Unlock()
 	if err == nil && conn == nil {
 		err = errNoConn
 	}
@@ -102,12 +114,14 @@ var errNoConn = errors.New("fdengine: the leaser returned neither a connection n
 // leaseFailed backs off. An error that will not heal by trying again fails what waits.
 func (e *Engine) leaseFailed(err error) {
 	l := &e.log
+	permanent := pool.IsPermanent(err)
 	l.Lock()
 	e.count.LeaseErrors++
 	e.failures++
+	e.lastErr = err
 	e.setState(stateBackoff)
 	var ends []carry.End[entry]
-	if pool.IsPermanent(err) {
+	if permanent {
 		ends = e.settleAll(func(*carry.Record[entry]) bool { return true })
 		e.letIn()
 	}
@@ -131,6 +145,10 @@ var errNoProtocol = errors.New("fdengine: Options.Protocol returned nil")
 
 // open starts a session on conn; nil when the engine was closed meanwhile.
 func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
+	addr := ""
+	if err := panics.Isolate("RemoteAddr", func() error { addr = addrOf(conn); return nil }); err != nil {
+		e.caught.Add(1)
+	}
 	l := &e.log
 	l.Lock()
 	if !e.setState(stateRunning) {
@@ -140,6 +158,8 @@ func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
 	}
 	e.noConn = 0
 	s := newSession(e, conn, proto)
+	s.addr = addr
+	s.from = l.Published()
 	e.sess, e.serving = s, s
 	e.count.Sessions++
 	if s.w > s.r {
@@ -167,6 +187,9 @@ func (e *Engine) end(s *session, why reason) {
 		why = reasonCut // it died, or said something nobody asked for, while it was being put back
 	}
 	cause := s.cause
+	if cause != nil {
+		e.lastErr = cause
+	}
 	l.Unlock()
 	if why == reasonCut || why == reasonRetire {
 		if cause == nil {
@@ -181,7 +204,7 @@ func (e *Engine) end(s *session, why reason) {
 	var ends []carry.End[entry]
 	l.Lock()
 	now := e.stamp()
-	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Strict: e.opt.StrictOrder,
+	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Assumed: s.assumed, Strict: e.opt.StrictOrder,
 		Alone: s.alone}, e.collect(&ends))
 	if why == reasonCut {
 		e.alone = s.answers == 0 && (left || e.alone)

@@ -20,6 +20,7 @@ type session struct {
 	addr  string
 
 	// Guarded by the log's lock.
+	from    uint64 // Log.Published when it began
 	dead    bool   // cut: nothing more is written or read
 	cause   error  // the first one wins
 	ending  reason // stop writing, drain
@@ -35,7 +36,8 @@ type session struct {
 	pinging bool
 	writing bool // span is being written
 	span    carry.Span[entry]
-	written int // bytes of span accepted; read by the engine goroutine after the write
+	assumed bool // written is the cautious answer of a connection that cannot tell
+	written int  // bytes of span accepted; read by the engine goroutine after the write
 
 	cutFlag atomic.Bool // dead, for a look without the lock
 	poke    struct {
@@ -54,7 +56,6 @@ type session struct {
 
 func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
-	s.addr = addrOf(conn)
 	s.started = e.stamp()
 	s.base, s.active, s.useful = s.started, s.started, s.started
 	s.alone = e.alone

@@ -33,9 +33,8 @@ func (e *Engine) Stats() Stats {
 	l.Lock()
 	defer l.Unlock()
 	s := e.count
-	held, bytes := l.Held()
 	s.InFlightCommands, s.InFlightBytes = l.InFlight()
-	s.QueueCommands, s.QueueBytes = held-s.InFlightCommands, bytes-s.InFlightBytes
+	s.QueueCommands, s.QueueBytes = l.Queued()
 	if start, ok := l.Oldest(); ok {
 		s.OldestAge = max(time.Since(e.base)-time.Duration(start), 0)
 	}

@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -81,7 +82,10 @@ func (s *Stream) Flush(ctx context.Context) error {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return ctx.Err() // the channel stays in the list until the stream is empty; it is closed then
+			s.mu.Lock()
+			s.mu.empty = slices.DeleteFunc(s.mu.empty, func(c chan struct{}) bool { return c == done })
+			s.mu.Unlock()
+			return ctx.Err()
 		}
 	} else {
 		s.mu.Unlock()

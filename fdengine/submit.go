@@ -219,10 +219,13 @@ func (e *Engine) refuses(s *carry.Stream[entry]) error {
 	return nil
 }
 
+// maxSpan is the longest settle-by time; a longer one is none.
+const maxSpan = 100 * 365 * 24 * time.Hour
+
 // append stamps r and puts it at the end of the log. Under the lock.
 func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duration) (kept bool) {
 	r.Start = e.rouse()
-	if timeout > 0 {
+	if timeout > 0 && timeout < maxSpan {
 		// The clock may be a tick old: never early.
 		if at := r.Start + int64(timeout) + int64(tick); r.SettleBy == 0 || at < r.SettleBy {
 			r.SettleBy = at
@@ -244,8 +247,12 @@ func (e *Engine) withdrawn(start int64, s *carry.Stream[entry], w carry.Withdraw
 	if w.Broke {
 		broken = e.settleAll(func(*carry.Record[entry]) bool { return false })
 	}
+	if !w.Flying {
+		e.prune = true // if it was away, its room comes back with the next sweep
+		e.rouse()
+	}
 	lent := e.sess
-	cut := w.Flying && e.opt.CutOnCancel && lent != nil && lent.cutLocked(errLeft)
+	cut := w.Flying && e.opt.CutOnCancel && lent != nil && lent.from < w.At && lent.cutLocked(errLeft)
 	e.letIn()
 	e.log.Unlock()
 	if cut {

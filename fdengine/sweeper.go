@@ -40,13 +40,13 @@ func (e *Engine) sweep() {
 func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	l := &e.log
 	now := e.stamp()
-	var cut error
+	var cut, why error
 	var poke, stuck int64
 	var ping bool
 	var expired, outage []carry.End[entry]
 
 	l.Lock()
-	if now >= e.nextSettle || l.Untold() > 0 {
+	if now >= e.nextSettle || l.Untold() > 0 || e.prune && l.Waiting() > 0 {
 		l.Settle(func(r *carry.Record[entry]) bool { return r.SettleBy != 0 && r.SettleBy <= now },
 			carry.WhyExpired, e.collect(&expired))
 		e.nextSettle = math.MaxInt64
@@ -59,9 +59,11 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	}
 	if max := int64(e.opt.MaxOutage); max > 0 && e.noConn != 0 && now-e.noConn >= max && now-*lastScan >= int64(scanEvery) {
 		*lastScan = now
+		why = e.lastErr
 		outage = e.settleAll(func(r *carry.Record[entry]) bool { return r.Start <= now-max })
 	}
 	e.letIn() // also for room that the caller of a command adopted from another engine gave back by leaving
+	e.prune = false
 	wake := false
 	if due, ok := l.NextDue(); ok && due <= now {
 		wake = e.unpark()
@@ -108,7 +110,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 		e.sendPing(s)
 	}
 	e.detach(expired, nil, nil)
-	e.detach(outage, ErrUnavailable, nil)
+	e.detach(outage, ErrUnavailable, why)
 	if stuck != 0 {
 		e.observe(Event{Kind: EventStuck, Took: time.Duration(stuck), Addr: s.addr})
 	}

@@ -63,10 +63,18 @@ func (s *session) serve() reason {
 		return nil
 	})
 	if err != nil {
+		s.unsure()
 		s.e.fault(s, err)
 		return reasonCut
 	}
 	return why
+}
+
+// unsure notes that a write ended in foreign code that failed: nobody knows what of it left.
+func (s *session) unsure() {
+	if s.writing {
+		s.written, s.assumed = len(s.span.Bytes), true
+	}
 }
 
 func (s *session) writeLoop() reason {
@@ -157,14 +165,15 @@ func (s *session) send(span carry.Span[entry]) {
 	n, err := 0, error(nil)
 	if !s.cutFlag.Load() {
 		n, err = s.write(span.Bytes)
-		if err != nil && !s.conn.ExactWrite() {
-			n = len(span.Bytes) // it cannot say: the cautious answer
-		}
+	}
+	sure := n
+	if err != nil && !s.conn.ExactWrite() {
+		n, sure = len(span.Bytes), 0 // it cannot say: the cautious answer for each question
 	}
 	now := e.stamp()
 	var ends []carry.End[entry]
 	l.Lock()
-	s.writing, s.written = false, n
+	s.writing, s.written, s.assumed = false, n, sure != n
 	s.active = now
 	if !s.pinging {
 		s.useful = now
@@ -174,7 +183,7 @@ func (s *session) send(span carry.Span[entry]) {
 	if l.Reaches(span) {
 		s.base = max(s.base, now) // the oldest record in flight is one of these
 	}
-	l.Quiet(span, n, e.collectSent(&ends))
+	l.Quiet(span, sure, e.collectSent(&ends))
 	l.Written()
 	if len(ends) > 0 {
 		e.letIn()

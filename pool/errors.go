@@ -68,9 +68,14 @@ func Permanent(err error) error {
 
 // IsPermanent reports whether err was marked by Permanent, or is a failed verification of the server's
 // certificate.
-func IsPermanent(err error) bool {
-	return is[*permanentError](err) || is[*tls.CertificateVerificationError](err) ||
-		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+// An error whose own methods panic is not.
+func IsPermanent(err error) (permanent bool) {
+	_ = panics.Catch("error", func() error {
+		permanent = is[*permanentError](err) || is[*tls.CertificateVerificationError](err) ||
+			is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err)
+		return nil
+	})
+	return permanent
 }
 
 func is[E error](err error) bool {
@@ -80,6 +85,11 @@ func is[E error](err error) bool {
 
 // peerClosed reports whether why says that the peer ended the connection itself. Cautious: an unexpected EOF may
 // be a parser's own word and does not count, nor does what code panicked with.
-func peerClosed(why error) bool {
-	return (errors.Is(why, io.EOF) || peerReset(why)) && !is[*panics.Error](why)
+// It runs the methods of foreign errors, behind a border: an error that panics says nothing.
+func peerClosed(why error) (closed bool) {
+	_ = panics.Catch("error", func() error {
+		closed = (errors.Is(why, io.EOF) || peerReset(why)) && !is[*panics.Error](why)
+		return nil
+	})
+	return closed
 }

@@ -43,8 +43,13 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// reasonOf classes the why of a Remove.
-func reasonOf(why error) Reason {
+// reasonOf classes the why of a Remove. The methods of a foreign error run behind a border.
+func reasonOf(why error) (r Reason) {
+	_ = panics.Catch("error", func() error { r = classOf(why); return nil })
+	return r
+}
+
+func classOf(why error) Reason {
 	var timeout interface{ Timeout() bool }
 	switch {
 	case why == nil:
