@@ -56,6 +56,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 				return true
 			}
 			if d.Assumed && b == d.Last.blk && int(r.off) >= start {
+				r.sends++
 				r.maybe = true
 				broke = r.broke() || broke
 				f(r.end(WhyNoRetry, false))

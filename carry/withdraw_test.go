@@ -38,7 +38,7 @@ func TestAWithdrawalAfterItsBlockWasRecycledTouchesNoStranger(t *testing.T) {
 	r.Attach(&old)
 	l.Append(r, []byte("new"))
 	w := old.Withdraw()
-	require.Equal(t, Withdrawal{Won: true, Fate: NotSent}, w)
+	require.Equal(t, Withdrawal{Won: true, At: l.Published(), Fate: NotSent}, w)
 	live = 0
 	l.Pending(func(r *Record[string], _ bool) bool { require.Equal(t, "stranger", r.Owner); live++; return true })
 	require.Equal(t, len(strangers), live)
