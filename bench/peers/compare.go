@@ -28,21 +28,21 @@ func parse(args []string) (s settings, err error) {
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.BoolVar(&s.quick, "quick", false, "the engine and, for each bar, the two peers that were best in the last full result")
 	f.StringVar(&s.bars, "bars", "", "only what these bars need, such as B1,B7.64")
-	f.DurationVar(&s.size.Cell, "cell", 0, "length of one measurement (default 1s, quick 400ms)")
+	f.DurationVar(&s.size.Cell, "cell", 0, "length of one measurement (default 1s, quick 300ms)")
 	f.IntVar(&s.size.Rounds, "rounds", 3, "measurements of each contender")
 	f.IntVar(&s.size.Pairs, "pairs", 0, "measurements of those whose tail latencies are compared (default 9, quick 5)")
 	f.StringVar(&s.results, "results", "results", "directory for the result files; empty: write none")
 	f.StringVar(&s.profiles, "profiles", "", "existing directory for CPU profiles of the engine; empty: take none")
-	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 20m, quick 2m30s)")
+	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 18m, quick 1m)")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
 	if f.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
-	cell, pairs, budget := time.Second, 9, 20*time.Minute
+	cell, pairs, budget := time.Second, 9, 18*time.Minute
 	if s.quick {
-		cell, pairs, budget = 400*time.Millisecond, 5, 150*time.Second
+		cell, pairs, budget = 300*time.Millisecond, 5, time.Minute
 	}
 	if s.size.Cell == 0 {
 		s.size.Cell = cell

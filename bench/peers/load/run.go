@@ -24,9 +24,6 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Profile != "" {
-		runtime.MemProfileRate = 512
-	}
 	if s.Face == Replay {
 		return replay(ctx, who, s)
 	}
