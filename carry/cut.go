@@ -165,6 +165,7 @@ func (l *Log[T]) settleHolds(f func(End[T])) {
 		l.extractQueued(s)
 		s.queued = append(s.queued, queued...)
 		s.flying = 1
+		s.after = 0 // the one who said when to come back is gone
 		l.landed(s, 0)
 	}
 }

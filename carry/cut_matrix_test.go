@@ -128,7 +128,7 @@ func (s situation) check(t *testing.T) {
 	again, _ := l.Claim(3, 100, false)
 	require.Equal(t, wire, string(again.Bytes))
 	if kept {
-		require.Equal(t, Withdrawal{Won: true, Flying: true, Fate: MaybeExecuted, Sends: sends + 1 + map[bool]int{true: 1}[s.left]}, ticket.Withdraw(),
+		require.Equal(t, Withdrawal{Won: true, Flying: true, Fate: MaybeExecuted, Sends: sends + 1 + map[bool]int{true: 1}[s.left]}, seen(ticket.Withdraw()),
 			"in flight again")
 	}
 }

@@ -171,7 +171,7 @@ func (m *model) answer(e *entry, a reply) {
 			m.breakAt(s, e.id)
 			return
 		}
-		s.held, s.due, s.out = true, false, len(behind)+1
+		s.held, s.due, s.at, s.out = true, false, 0, len(behind)+1
 		for _, list := range [][]*entry{m.queue, m.again} {
 			for _, x := range list {
 				if x.s == s && x.live {

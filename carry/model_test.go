@@ -135,8 +135,9 @@ func (s *series) gap() bool {
 }
 
 func (s *series) landed(due int64) {
+	s.at = max(s.at, due)
 	if s.out--; s.out == 0 {
-		s.due, s.at = true, due
+		s.due = true
 	}
 }
 

@@ -26,7 +26,7 @@ func TestAWithdrawalAfterItsBlockWasRecycledTouchesNoStranger(t *testing.T) {
 		l.Append(r, []byte("stranger"))
 	}
 	require.Same(t, first, l.head, "the block is in use again")
-	require.Equal(t, Withdrawal{}, old.Withdraw())
+	require.Equal(t, Withdrawal{}, seen(old.Withdraw()))
 	require.Nil(t, old.blk, "an idle ticket keeps no block alive")
 	live := 0
 	l.Pending(func(*Record[string], bool) bool { live++; return true })
@@ -189,7 +189,7 @@ func TestTheFateOfARecordAwayIsInTheWordThatIsWon(t *testing.T) {
 	l.Due(0)
 	second := refuse(true)
 	require.NotEqual(t, first, second, "an old look must not win")
-	require.Equal(t, Withdrawal{Won: true, Fate: MaybeExecuted, Sends: 2, Broke: true}, ticket.Withdraw())
+	require.Equal(t, Withdrawal{Won: true, Fate: MaybeExecuted, Sends: 2, Broke: true}, seen(ticket.Withdraw()))
 	require.Zero(t, l.Due(0))
 	require.True(t, l.Empty())
 }

@@ -87,11 +87,7 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 			enc = nil // the log has it now
 		}
 	}
-	if enc != nil {
-		scratch.B = enc[:0]
-	} else {
-		scratch.B = nil
-	}
+	scratch.B = enc // with its length: the pool learns from it how large its buffers should be
 	bytebufferpool.Put(scratch)
 	if err != nil {
 		return e.reject(err)
