@@ -1,4 +1,4 @@
-# Targets: demo test check fuzz bench killrun servers requirements
+# Targets: demo test check fuzz bench peers killrun resumerun differential servers requirements
 
 GO ?= go
 SHELL := bash
@@ -11,7 +11,7 @@ FUZZTIME ?= 5s
 TIMEOUT ?= 4m
 SERVERS := redis-server:redis-server redis-sentinel:redis-sentinel beanstalkd:beanstalkd
 
-.PHONY: demo test check format vet house fuzz bench killrun servers requirements
+.PHONY: demo test check format vet house fuzz bench peers killrun resumerun differential servers requirements
 
 # 100,000 jobs made of the files of the Go installation, into a server inside the process, and back.
 demo:
@@ -44,8 +44,21 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench
 
-# 200,000 jobs at 20,000 a second while the server is killed with -9 and started again five times, once with
-# jobs that are never retried and once with jobs that are.
+# This library and other clients side by side: tables, a chart and the bars. QUICK=1 for the
+# best peers of the last full result only, BARS=B1.64,B4 for some bars.
+peers:
+	cd bench/peers && $(GO) build -o bin/peers . && bin/peers $(if $(QUICK),-quick) $(if $(BARS),-bars $(BARS))
+
+# 100,000 random commands through the engine and through another client, one at a time: the same replies.
+differential: servers
+	cd bench/peers && $(GO) test -v -timeout 20m ./differential -args -differential.commands=100000
+
+# jobsub interrupted ten times by SIGINT and ten times by SIGKILL during 100,000 jobs, and resumed each time.
+resumerun: servers
+	cd jobs && $(GO) test -v -timeout 20m -run InterruptedAndKilled ./cmd/jobsub -args -resume.jobs=100000 -resume.count=10 -resume.rate=20000
+
+# 200,000 jobs at 20,000 a second while the server is killed with -9 and started again five times, for streams,
+# lists and tubes, with jobs that are never retried and with jobs that are.
 killrun: servers
 	cd jobs && $(GO) test -v -timeout 10m -run Kill9 ./target -args -kill.jobs=200000 -kill.count=5
 
