@@ -15,7 +15,13 @@ import (
 // callers is how many programs run at the same time.
 const callers = 4
 
-// small limits make values change their encoding often.
+// From so many commands on, some of each frequent kind are expected, or many: of each kind at all.
+const (
+	some = 2_000
+	many = 20_000
+)
+
+// serverArgs are small limits that make values change their encoding often.
 var serverArgs = []string{
 	"--hash-max-listpack-entries", "24", "--zset-max-listpack-entries", "24", "--set-max-intset-entries", "24",
 	"--list-max-listpack-size", "16", "--stream-node-max-entries", "10",
@@ -31,7 +37,7 @@ func compareRedis(t *testing.T, version int) {
 	used := map[string]int{}
 	programs := make([]*program, callers)
 	for i := range programs {
-		programs[i] = write(*seed, i, version, *commands/callers, used)
+		programs[i] = write(*seed, i, version, (*commands+callers-1)/callers, used)
 	}
 	first := testserver.StartRedis(t, testserver.RedisOptions{Args: serverArgs})
 	second := testserver.StartRedis(t, testserver.RedisOptions{Args: serverArgs})
@@ -77,13 +83,13 @@ func differences(programs []*program, got, want [][]string) (out []string) {
 
 // requireVaried checks that the run was one worth making: every kind of command, and enough of each kind of reply.
 func requireVaried(t *testing.T, results [][]string, used map[string]int) {
-	if *commands < 2000 {
+	if *commands < some {
 		t.Logf("%d commands are too few to expect of each kind", *commands)
 		return
 	}
-	for _, rows := range append(slices.Clone(families), blockingRows) {
-		for _, r := range rows {
-			if *commands >= 20000 {
+	if *commands >= many {
+		for _, rows := range append(slices.Clone(families), blockingRows) {
+			for _, r := range rows {
 				require.NotZero(t, used[r.text], "%s", r.text)
 			}
 		}
@@ -110,12 +116,18 @@ func requireVaried(t *testing.T, results [][]string, used map[string]int) {
 		require.Greater(t, count[kind]*100, total*percent, "%s", kind)
 	}
 	require.Less(t, count["error"], total/2)
-	require.NotZero(t, count["discarded"])
+	if *commands >= many {
+		require.NotZero(t, count["discarded"])
+	}
 }
 
 // requireSameData checks that both servers hold the same in the end.
 func requireSameData(t *testing.T, a, b *testserver.Redis) {
-	require.Equal(t, keyByKey(t, a), keyByKey(t, b))
+	keys := keyByKey(t, a)
+	require.Equal(t, keys, keyByKey(t, b))
+	if *commands >= some {
+		require.NotEmpty(t, keys)
+	}
 	require.Equal(t, a.Text("DEBUG", "DIGEST"), b.Text("DEBUG", "DIGEST"))
 }
 
@@ -144,6 +156,5 @@ func keyByKey(t *testing.T, s *testserver.Redis) map[string]string {
 			out[db+" "+key] = text
 		}
 	}
-	require.NotEmpty(t, out)
 	return out
 }
