@@ -88,11 +88,11 @@ func TestCommandsThatWaitForAPauseGiveTheirRoomBackWhenTheirCallersLeave(t *test
 		for range cap(left) {
 			failsAs(t, <-left, carry.NotSent, context.DeadlineExceeded)
 		}
-		within(t, time.Second, func() { require.NoError(t, r.Do(bg, scripted.Echo("b"))) })
-		within(t, time.Second, func() {
-			_, err := r.Shutdown(bg)
-			require.NoError(t, err)
-		})
+		soon, enough := context.WithTimeout(bg, time.Second)
+		defer enough()
+		require.NoError(t, r.Do(soon, scripted.Echo("b")), "%+v", r.Stats())
+		_, err := r.Shutdown(soon)
+		require.NoError(t, err)
 	})
 }
 
@@ -169,14 +169,58 @@ func TestNoGaugeIsNegativeWhileACompletionBlocks(t *testing.T) {
 		synctest.Wait()
 		r.server.FreezeReplies(false)
 		synctest.Wait()
-		require.Equal(t, 5, o.count())
-		s := r.Stats()
+		n, s := o.count(), r.Stats()
+		close(gate)
+		synctest.Wait()
+		require.Equal(t, 5, n)
 		require.Zero(t, s.QueueCommands, "all of it is written: %+v", s)
 		require.Zero(t, s.QueueBytes)
 		require.Positive(t, s.InFlightCommands)
 		require.Positive(t, s.InFlightBytes)
-		close(gate)
-		synctest.Wait()
 		ok(t, o, cs...)
+	})
+}
+
+// hesitant is a context that does something between the end of the call and the answer why.
+type hesitant struct {
+	context.Context
+	first func()
+}
+
+func (h *hesitant) Err() error {
+	err := h.Context.Err()
+	if err != nil {
+		h.first()
+	}
+	return err
+}
+
+// A caller left a command whose session died in that moment. The cut that CutOnCancel owes to the old session hit
+// the new one, and the command of somebody else on it.
+//
+// Covers: E-19
+func TestALeaverCutsOnlyTheSessionItsCommandWasOn(t *testing.T) {
+	s := script{"block": always(scripted.Delay(time.Hour)), "next": always(scripted.Delay(10 * time.Second))}
+	o := fdengine.Options{Window: 1, ReadTimeout: -1, CutOnCancel: true}
+	bubble(t, setup{Server: s.options(), Engine: o}, func(t *testing.T, r *rig) {
+		oc, next := &outcomes{}, scripted.Echo("next")
+		ctx, cancel := context.WithCancel(bg)
+		defer cancel()
+		left := make(chan error, 1)
+		go func() {
+			left <- r.Do(&hesitant{ctx, func() {
+				r.server.CloseConns()
+				_ = r.TrySubmit(next, oc)
+				time.Sleep(5 * time.Second)
+			}}, scripted.Echo("block"))
+		}()
+		synctest.Wait()
+		cancel()
+		failsAs(t, <-left, carry.MaybeExecuted, context.Canceled)
+		require.Equal(t, 1, r.Stats().InFlightCommands, "next is on its way")
+		pass(10 * time.Second)
+		ok(t, oc, next)
+		require.Equal(t, 2, r.server.Conns())
+		require.Equal(t, uint64(1), r.Stats().Cuts)
 	})
 }
