@@ -54,6 +54,7 @@ type Record[T any] struct {
 	hops     uint8  // redirects so far
 	prefixed uint8  // frames of prefix
 	Class    Class
+	Opaque   bool // a refusal proves nothing
 	Judge    bool // the command brings its own verdict
 	maybe    bool // sticky: some send's last byte was accepted and no refusal answered that send
 }

@@ -125,7 +125,7 @@ func (s *session) ghostAnswer(rec *carry.Record[entry], refused bool) error {
 		e := s.e
 		var ends []carry.End[entry]
 		e.log.Lock()
-		if v.Then == RetryHere && v.Ran == RanNo {
+		if v.Then == RetryHere && v.Ran == RanNo && !rec.Opaque {
 			e.log.GhostRefused(rec, e.clock.Load())
 		} else {
 			e.log.Executed(rec, e.collect(&ends))
@@ -167,7 +167,7 @@ func (s *session) retire(why error) {
 // has left the chunk and its frames are done with. False: the refusal is the answer.
 func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool {
 	e, l := s.e, &s.e.log
-	ran := v.Ran != RanNo
+	ran := v.Ran != RanNo || rec.Opaque
 	now := e.clock.Load()
 	switch {
 	case ran && rec.Held(): // it may have run behind what its stream waits for

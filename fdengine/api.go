@@ -42,6 +42,7 @@ type Spec struct {
 	Skip    int           // leading frames that are not for DecodeReply (ASKING, use); less than Frames
 	Route   uint64        // slot or key hash; opaque to the engine, kept for re-routing
 	Block   time.Duration // how long the server may hold the reply on purpose (BLPOP, reserve): added to ReadTimeout; negative = for ever
+	Opaque  bool          // a refusal may be user code's own word (a script): it does not prove that nothing ran
 	Timeout time.Duration // settle by submit + Timeout, within about 10 ms; 0 = none. Cheaper than a ctx deadline
 }
 

@@ -166,7 +166,7 @@ func (s *Spec) fill(r *carry.Record[entry], budget int) error {
 	case s.Block > 0:
 		r.Block = uint32(min(ms+1, int64(carry.BlockForever-1)))
 	}
-	r.Class, r.Route = s.Class, s.Route
+	r.Class, r.Route, r.Opaque = s.Class, s.Route, s.Opaque
 	r.Budget, r.Frames, r.Skip = uint16(budget), uint16(frames), uint16(s.Skip)
 	return nil
 }

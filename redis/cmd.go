@@ -182,7 +182,10 @@ func (c *Cmd) Class() carry.Class {
 
 // Spec implements fdengine.Speccer.
 func (c *Cmd) Spec() fdengine.Spec {
-	return fdengine.Spec{Class: c.Class(), Budget: c.budget, Timeout: c.timeout}
+	c.look()
+	// A script, or a module, may answer LOADING or BUSY in its own words after it wrote.
+	opaque := c.entry.script || !c.entry.known
+	return fdengine.Spec{Class: c.Class(), Budget: c.budget, Timeout: c.timeout, Opaque: opaque}
 }
 
 // AppendRequest implements fdengine.Command. A command that must not share the connection gives a

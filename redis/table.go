@@ -12,6 +12,8 @@ type entry struct {
 	why     barrier
 	options options
 	wait    waitForm // of those that block: where the time is that the server may hold the reply
+	known   bool     // it is in the table
+	script  bool     // its reply may be the words of a user's script
 	subs    bool     // the second word decides: look for NAME|SUB first
 }
 
@@ -45,6 +47,8 @@ func buildTable(gs []group) map[string]entry {
 			}
 			e := g.entry
 			e.subs = t[word].subs
+			e.known = true
+			e.script = word == "EVAL" || word == "EVALSHA" || word == "FCALL"
 			t[word] = e
 		}
 	}
