@@ -41,7 +41,19 @@ func (e *Engine) run() {
 		}
 		e.end(s, s.serve())
 	}
+	e.endRest()
 	e.stopNow()
+}
+
+// endRest ends what Close could not: a record that the reader was at work on then, and gave back because its verdict
+// panicked. The reader has been joined.
+func (e *Engine) endRest() {
+	e.log.Lock()
+	ends := e.settleAll(func(*carry.Record[entry]) bool { return true })
+	e.log.Forget()
+	class := e.closedClass()
+	e.log.Unlock()
+	e.detach(ends, class, nil)
 }
 
 // settleState brings a goroutine that was started again to where run begins.
