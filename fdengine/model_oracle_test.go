@@ -226,8 +226,9 @@ func (v *evidence) counted(r *record, sends int, success bool) {
 
 // withdrawn says whether the outcome of r is that its caller left.
 func withdrawn(r *record) bool {
-	return r.op != opSubmit && r.op != opTry && !errors.Is(r.err, fdengine.ErrTimeout) &&
-		(errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded))
+	var ce *fdengine.CallError
+	return r.op != opSubmit && r.op != opTry && errors.As(r.err, &ce) && ce.Class == nil &&
+		(errors.Is(ce.Cause, context.Canceled) || errors.Is(ce.Cause, context.DeadlineExceeded))
 }
 
 func (w *world) budget(p *plan) int {
