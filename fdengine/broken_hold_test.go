@@ -110,29 +110,6 @@ func TestTheLongestPauseOfAHeldStreamCounts(t *testing.T) {
 	}
 }
 
-// A hold stays as long as its own refusals say: the pause of an earlier hold is not carried into the next one.
-//
-// Covers: E-44
-func TestThePauseOfAHoldEndsWithIt(t *testing.T) {
-	refusals := []string{"LOADING retry=10000", "LOADING retry=20"}
-	s := script{"a": func(attempt int) scripted.Action {
-		if attempt <= len(refusals) {
-			return scripted.Refuse(refusals[attempt-1])
-		}
-		return scripted.Action{}
-	}}
-	bubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig) {
-		st, o, start := r.Stream(), &outcomes{}, time.Now()
-		a := scripted.Echo("a")
-		submitAll(t, st, o, a)
-		require.NoError(t, st.Flush(bg))
-		ok(t, o, a)
-		require.Equal(t, 3, a.Sends)
-		require.GreaterOrEqual(t, time.Since(start), 10*time.Second)
-		require.Less(t, time.Since(start), 11*time.Second)
-	})
-}
-
 // A refusal was to go again, could not, and became the answer. The attempt to send it again had already counted a
 // send, and the sample said 2 where the command was told 1.
 //
