@@ -150,10 +150,10 @@ func (c *command) DecodeReply(r fdengine.Reply) error {
 	case faultError:
 		return errDecode
 	case faultPanic:
-		w.poison()
+		rec.poison(frame)
 		panic("decoder")
 	case faultExit:
-		w.poison()
+		rec.poison(frame)
 		runtime.Goexit()
 	}
 	if rec.plan.shape == double {
@@ -174,6 +174,15 @@ func (c *command) DecodeReply(r fdengine.Reply) error {
 		c.misused("got the reply %q", clip(frame))
 	}
 	return nil
+}
+
+// poison is world.poison for a decoder that fails on frame. A refusal that a stream kept until it knew better is
+// decoded long after it was read; that says nothing about a connection.
+func (r *record) poison(frame string) {
+	held := r.lane != nil && r.lane.stream != nil && (r.plan.judge == judgeRetry || strings.Contains(frame, "\n-") || frame[0] == '-')
+	if !held {
+		r.w.poison()
+	}
 }
 
 func clip(s string) string {
