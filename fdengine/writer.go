@@ -14,7 +14,7 @@ const (
 	pieceMax    = 256 << 10              // one write(2)
 	yieldEnough = 32 << 10               // bytes waiting that make a claim good enough as it is
 	yieldSlow   = 100 * time.Microsecond // a yield that took longer than this
-	yieldEach   = time.Microsecond       // and this for each command it brought: the process is starved
+	yieldEach   = 5 * time.Microsecond   // and this for each command it brought: the process is starved
 	yieldPause  = 64                     // claims without yielding after that
 	yieldMax    = 3                      // yields before one claim, while the queue grows
 )
@@ -26,16 +26,18 @@ const (
 type yielding struct {
 	pause int // claims to go without
 	tries int
-	had   int   // commands held at the last yield
-	took  int64 // what it cost, ns
+	had   uint64 // commands accepted before the last yield: replies that come meanwhile must not hide what it brought
+	took  int64  // what it cost, ns
 }
 
-// before says whether to yield now. cmds and bytes are what waits, held what is outstanding in all.
-func (y *yielding) before(cmds, bytes, held int) bool {
-	if y.tries > 0 && y.took > int64(yieldSlow)+int64(held-y.had)*int64(yieldEach) {
+// before says whether to yield now. cmds and bytes are what waits, held is what is outstanding in all, accepted
+// counts all commands so far.
+func (y *yielding) before(cmds, bytes, held int, accepted uint64) bool {
+	brought := accepted - y.had
+	if y.tries > 0 && y.took > int64(yieldSlow)+int64(brought)*int64(yieldEach) {
 		y.pause, y.tries = yieldPause, yieldMax
 	}
-	if cmds == 0 || held < 2 || bytes >= yieldEnough || y.tries >= yieldMax || y.tries > 0 && held <= y.had {
+	if cmds == 0 || held < 2 || bytes >= yieldEnough || y.tries >= yieldMax || y.tries > 0 && brought == 0 {
 		y.tries = 0
 		return false
 	}
@@ -44,7 +46,7 @@ func (y *yielding) before(cmds, bytes, held int) bool {
 		return false
 	}
 	y.tries++
-	y.had = held
+	y.had = accepted
 	return true
 }
 
@@ -124,7 +126,7 @@ func (s *session) writeLoop() reason {
 			e.await(waits > 0)
 			continue
 		}
-		if y.before(waits, bytes, waits+inFlight) {
+		if y.before(waits, bytes, waits+inFlight, e.count.Accepted) {
 			l.Unlock()
 			y.yield(e)
 			continue
