@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Format says how a line becomes a job.
@@ -145,8 +147,14 @@ func idText(raw json.RawMessage) ([]byte, error) {
 		return nil, nil
 	case raw[0] == '"':
 		var s string
-		err := json.Unmarshal(raw, &s)
-		return []byte(s), err
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		if strings.ContainsRune(s, utf8.RuneError) {
+			// JSON replaces what is no text by this rune: two ids that differ would become one, and a job would be lost.
+			return nil, fmt.Errorf("id %.40q: not valid UTF-8", s)
+		}
+		return []byte(s), nil
 	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
 		return raw, nil
 	}

@@ -43,6 +43,9 @@ func submitCommand(s std, code *int) *cobra.Command {
 				return fmt.Errorf("--maybe is %q: want list or resend", maybe)
 			}
 			o.MaxLine, o.FromLine, o.Queue, o.Strict = maxLine, fromLine, queue, strict
+			if len(args) > 0 {
+				w.input = args[0]
+			}
 			if w.resume != "" {
 				if len(args) == 0 || !isFile(args[0]) {
 					return errors.New("--resume needs a FILE: what comes through a pipe cannot be read again")

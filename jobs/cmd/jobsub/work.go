@@ -31,6 +31,7 @@ type work struct {
 	exact    bool              // the stream must hold our jobs and nothing else
 	resume   string            // the state file; empty: none
 	path     string            // of the input, when there is a state file
+	input    string            // of the input, when it is a file
 	settings map[string]string // what a state file must agree with
 }
 
@@ -55,8 +56,8 @@ func (w *work) do(parent context.Context) (code int, err error) {
 	if journal != nil {
 		defer func() { err = errors.Join(err, journal.Close()) }()
 	}
-	report, err := createReport(w.report)
-	if err != nil {
+	report := &lateFile{name: w.report}
+	if err := w.reportApart(); err != nil {
 		return exitFailed, err
 	}
 	defer func() { err = errors.Join(err, report.Close()) }()
@@ -80,10 +81,17 @@ func (w *work) do(parent context.Context) (code int, err error) {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	t, err := target.Open(opening, w.to, to)
 	cancel()
+	if err != nil && ctx.Err() != nil {
+		// Interrupted before the target had answered: nothing was accepted, and the account says so.
+		return w.finish(ending{account: r.Account(), err: submit.ErrInterrupted, interrupted: true}), nil
+	}
 	if err != nil {
 		return exitFailed, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := report.create(); err != nil {
+		return exitFailed, err
+	}
 	if journal != nil {
 		if err := journal.Start(w.origin(t.Parts())); err != nil {
 			return exitFailed, err
@@ -159,14 +167,3 @@ func verify(ctx context.Context, to target.Target, l *submit.Ledger) (*submit.Ve
 	v := l.Verdict()
 	return &v, nil
 }
-
-func createReport(name string) (io.WriteCloser, error) {
-	if name == "" {
-		return nothing{io.Discard}, nil
-	}
-	return os.Create(name)
-}
-
-type nothing struct{ io.Writer }
-
-func (nothing) Close() error { return nil }

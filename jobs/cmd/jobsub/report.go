@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// lateFile is the report. It is created when the target has answered, so that a run that never begins leaves the
+// report of the run before; without a name it swallows what is written.
+type lateFile struct {
+	name string
+	f    *os.File
+}
+
+func (l *lateFile) create() (err error) {
+	if l.name != "" {
+		l.f, err = os.Create(l.name)
+	}
+	return err
+}
+
+// Write implements io.Writer.
+func (l *lateFile) Write(p []byte) (int, error) {
+	if l.f == nil {
+		return len(p), nil
+	}
+	return l.f.Write(p)
+}
+
+// Close implements io.Closer.
+func (l *lateFile) Close() error {
+	if l.f == nil {
+		return nil
+	}
+	return l.f.Close()
+}
+
+// reportApart refuses a report that would be written over the input or the state file.
+func (w *work) reportApart() error {
+	report, err := os.Stat(w.report)
+	if w.report == "" || err != nil {
+		return nil // there is nothing to write over
+	}
+	for _, name := range []string{w.input, w.resume} {
+		if other, err := os.Stat(name); name != "" && err == nil && os.SameFile(report, other) {
+			return fmt.Errorf("--report %s would be written over %s", w.report, name)
+		}
+	}
+	return nil
+}
