@@ -42,11 +42,8 @@ func parseSpec(text string) (s spec, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err // the URL itself may hold a password
-		}
-		return s, fmt.Errorf("target: %w", err)
+		// The parser's own words quote the text, and with it a password.
+		return s, errors.New("target: cannot be parsed as a URL; a / # ? or @ in a password must be percent-encoded")
 	}
 	s.url = *u
 	if s.query, err = url.ParseQuery(u.RawQuery); err != nil {
