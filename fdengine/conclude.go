@@ -121,13 +121,18 @@ func (e *Engine) failure(x carry.End[entry], class, cause error) error {
 
 // decodeRefusal lets the command decode the refusal that became its answer after all.
 func (e *Engine) decodeRefusal(x carry.End[entry]) error {
-	err := panics.Isolate("DecodeReply", func() error {
-		return x.Owner.cmd.DecodeReply(Reply{Frame: x.Frame, Sends: x.Sends, Maybe: x.Fate == carry.MaybeExecuted})
-	})
-	if err == nil {
+	var answer error
+	failed := panics.Isolate("DecodeReply", func() error {
+		err := x.Owner.cmd.DecodeReply(Reply{Frame: x.Frame, Sends: x.Sends, Maybe: x.Fate == carry.MaybeExecuted})
+		if err != nil {
+			answer = replyError(err, true, x.Fate == carry.MaybeExecuted, x.Sends) // runs methods of the error
+		}
 		return nil
+	})
+	if failed != nil {
+		return &CallError{Fate: x.Fate, Sends: x.Sends, Cause: failed}
 	}
-	return replyError(err, true, x.Fate == carry.MaybeExecuted, x.Sends)
+	return answer
 }
 
 // tell gives one outcome to its owner. A panic or Goexit in a completion is counted; the outcome stands.
