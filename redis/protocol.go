@@ -62,7 +62,7 @@ func (p *protocol) Verdict(frame []byte, maybe bool) fdengine.Verdict {
 	if p.rows == nil {
 		p.rows = refusals()
 	}
-	return judge(e, p.host, p.rows)
+	return judge(e, p.host, p.rows, false)
 }
 
 // errorOf returns the error that a whole frame is, attributes aside; nil when it is no error.

@@ -17,6 +17,7 @@ type Script struct {
 	digest string
 	class  carry.Class
 	read   bool
+	whole  bool
 }
 
 // NewScript makes a Script that is NoRetry: it may run once.
@@ -37,6 +38,14 @@ func (s *Script) AllowReplay() *Script {
 func (s *Script) ReadOnly() *Script {
 	c := *s.AllowReplay()
 	c.read = true
+	return &c
+}
+
+// RefusedWhole returns a Script of which the caller vouches what the type RefusedWhole says. EvalScript heeds it; a
+// command that EvalSha or Eval made is to be wrapped in a RefusedWhole before it is submitted.
+func (s *Script) RefusedWhole() *Script {
+	c := *s
+	c.whole = true
 	return &c
 }
 
@@ -67,12 +76,20 @@ func (s *Script) call(name, script string, keys []string, args []any) *Cmd {
 // that nothing ran. It returns the command with its reply, and the error of Do.
 func (c *Client) EvalScript(ctx context.Context, s *Script, keys []string, args ...any) (*Cmd, error) {
 	cmd := s.EvalSha(keys, args...)
-	err := c.Do(ctx, cmd)
+	err := c.Do(ctx, s.vouched(cmd))
 	if unknownScript(err) {
 		cmd = s.Eval(keys, args...)
-		err = c.Do(ctx, cmd)
+		err = c.Do(ctx, s.vouched(cmd))
 	}
 	return cmd, err
+}
+
+// vouched is cmd with what the caller vouches for.
+func (s *Script) vouched(cmd *Cmd) fdengine.Command {
+	if s.whole {
+		return RefusedWhole{cmd}
+	}
+	return cmd
 }
 
 // unknownScript says whether err is the server's word that it does not know a script, about the only send there

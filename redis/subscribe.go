@@ -93,7 +93,7 @@ func appendTopic(dst []byte, verb, name string) []byte {
 // away, means that the subscriptions are not what we think.
 func (c *subscribeCmd) Verdict(frame []byte, _ bool) fdengine.Verdict {
 	if e := errorOf(frame); e != nil {
-		return judge(e, "", refusals())
+		return judge(e, "", refusals(), false)
 	}
 	if !confirms(frame, c.verb(), c.t.name) {
 		return fdengine.Verdict{Conn: fdengine.Cut}

@@ -76,7 +76,7 @@ func (t *Tx) Verdict(frames []byte, maybe bool) fdengine.Verdict {
 	if err != nil || x.end == nil {
 		return fdengine.Verdict{}
 	}
-	v := judge(x.cause(), "", refusals())
+	v := judge(x.cause(), "", refusals(), false)
 	if x.ran {
 		return fdengine.Verdict{Conn: v.Conn}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/proto/resp"
 )
 
 // refusal is one row of the table of error replies: how a code, and where needed a part of the message, is
@@ -57,8 +58,9 @@ func refusals() []refusal {
 // maxClients is the message that comes instead of the first reply when the server accepts no more connections.
 const maxClients = "max number of clients reached"
 
-// judge finds the verdict on an error reply. host completes a redirect that names only a port.
-func judge(e *ServerError, host string, rows []refusal) fdengine.Verdict {
+// judge finds the verdict on an error reply. host completes a redirect that names only a port. whole: the command is
+// a script that is refused whole or not at all (RefusedWhole).
+func judge(e *ServerError, host string, rows []refusal, whole bool) fdengine.Verdict {
 	for i := range rows {
 		row := &rows[i]
 		if row.code != e.Code || !hasPrefixFold(e.Message, row.text) {
@@ -71,13 +73,18 @@ func judge(e *ServerError, host string, rows []refusal) fdengine.Verdict {
 				v.Hint.Prefix, v.Hint.Frames = []byte("*1\r\n$6\r\nASKING\r\n"), 1
 			}
 		}
-		if fromScript(e.Message) {
+		if fromScript(e.Message) && !whole {
 			v.Ran = fdengine.RanMaybe
 		}
 		return v
 	}
-	if hasPrefixFold(e.Message, scriptWrap) && strings.Contains(e.Message, "-READONLY ") {
-		return fdengine.Verdict{Then: fdengine.RetryHere, Conn: fdengine.Retire}
+	if in := wrapped(e); in != nil {
+		if v := judge(in, host, rows, whole); v.Then == fdengine.RetryHere {
+			if !whole {
+				v.Ran = fdengine.RanMaybe
+			}
+			return v
+		}
 	}
 	return fdengine.Verdict{}
 }
@@ -91,6 +98,18 @@ func fromScript(message string) bool {
 
 // scriptWrap is how servers before 7.0 begin the message around an error of a command inside a script.
 const scriptWrap = "Error running script"
+
+// wrapped is the error around which such a server has put a message of its own; nil when there is none.
+func wrapped(e *ServerError) *ServerError {
+	if e.Code != "ERR" || !hasPrefixFold(e.Message, scriptWrap) {
+		return nil
+	}
+	_, text, ok := strings.Cut(e.Message, ": -")
+	if !ok {
+		return nil
+	}
+	return newServerError(resp.Error(text))
+}
 
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
