@@ -34,6 +34,7 @@ func TestAllFaultsOfOptionsAreReportedAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, word)
 	}
 	require.NoError(t, Options{Addr: "h:1"}.Validate())
+	require.ErrorContains(t, Options{Addr: "h:99999"}.Validate(), `port "99999", it must be 1 to 65535`)
 }
 
 // Covers: S1-25

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 )
 
@@ -77,8 +78,10 @@ func (o Options) Validate() error {
 	if o.Addr == "" {
 		fault("Addr is empty")
 	} else if o.DialFunc == nil && network != "unix" {
-		if _, _, err := net.SplitHostPort(o.Addr); err != nil {
+		if _, port, err := net.SplitHostPort(o.Addr); err != nil {
 			fault("Addr %q is not host:port", o.Addr)
+		} else if n, err := strconv.Atoi(port); port == "" || err == nil && (n < 1 || n > 65535) || errors.Is(err, strconv.ErrRange) {
+			fault("Addr %q has port %q, it must be 1 to 65535", o.Addr, port)
 		}
 	}
 	switch network {

@@ -33,6 +33,11 @@ func TestValidateReportsAllFaultsWithValueAndBound(t *testing.T) {
 
 	for want, o := range map[string]pool.Options{
 		"Addr is empty":                           {},
+		`port "99999", it must be 1 to 65535`:     {Addr: "a:99999"},
+		`port "0", it must be`:                    {Addr: "a:0"},
+		`port "", it must be`:                     {Addr: "a:"},
+		`port "-1", it must be`:                   {Addr: "a:-1"},
+		`port "99999999999999999999", it must be`: {Addr: "a:99999999999999999999"},
 		"MaxIdle 3 is above Size 2":               {Addr: "a:1", Size: 2, MaxIdle: 3},
 		"MaxIdle 11 is above Size 10":             {Addr: "a:1", MaxIdle: 11},
 		"BackoffMin 2s is above BackoffMax 1s":    {Addr: "a:1", BackoffMin: 2 * time.Second},
@@ -43,6 +48,8 @@ func TestValidateReportsAllFaultsWithValueAndBound(t *testing.T) {
 	}
 	for _, o := range []pool.Options{
 		{Addr: "a:1"},
+		{Addr: "a:65535"},
+		{Addr: "a:redis"},
 		{Addr: "/s", Network: "unix"},
 		{Addr: "x", Network: "mem", DialFunc: blackHole},
 		{Addr: "a:1", DialTimeout: -1, MaxIdle: -1, IdleTimeout: -1, MaxAge: -1, KeepAlive: -1, UserTimeout: -1},

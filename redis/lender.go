@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -163,15 +164,25 @@ func (l *lender) hold() (release func()) {
 	return l.holds.Done
 }
 
-// shutdown lends nothing more, waits for the calls that run, until ctx ends, and adds up how they ended.
+// shutdown lends nothing more, waits for the calls that run, until ctx ends, and adds up how they ended. An error that
+// several connections have is told once, with their number.
 func (l *lender) shutdown(ctx context.Context, sum *fdengine.Report) error {
 	var faults []error
+	counts := map[string]int{}
 	for _, e := range l.engines() {
 		r, err := e.Shutdown(ctx)
 		sum.Answered += r.Answered
 		sum.NotSent += r.NotSent
 		sum.MaybeExecuted += r.MaybeExecuted
-		faults = append(faults, err)
+		if err == nil {
+			continue
+		}
+		if counts[err.Error()]++; counts[err.Error()] == 1 {
+			faults = append(faults, err)
+		}
+	}
+	for i, err := range faults {
+		faults[i] = fmt.Errorf("redis: %d of the lent connections: %w", counts[err.Error()], err)
 	}
 	return errors.Join(faults...)
 }

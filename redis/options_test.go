@@ -108,11 +108,17 @@ func TestURLsAreReadAndWhatIsNotUnderstoodIsAnErrorWithoutThePassword(t *testing
 		"redis://h?dial_timeout=fast", "redis://:hunter2@h#x", "unix://host/path", "unix://", "redis:h", "redis://h?a=%zz", "redis://h?client_name=a%20b",
 		"redis://h?skip_verify=true", "rediss://h?skip_verify=perhaps", "redis://h?read_timeout=hunter2", "redis://h?max_retries=hunter2", "redis:///x",
 		"redis://h?min_retry_backoff=2&max_retry_backoff=1", "redis:", "redis:/h", "redis://h?pool_timeout=1",
+		"redis://:hunter2@h:99999", "redis://h:0", "redis://u:123?hunter2@h",
 	} {
 		_, err := ParseURL(in)
 		require.Error(t, err, in)
 		require.NotContains(t, err.Error(), "hunter2", in)
 	}
+	_, err := ParseURL("redis://h:99999?pool_timeout=1&steam=x")
+	require.ErrorContains(t, err, "unknown parameter pool_timeout")
+	require.ErrorContains(t, err, "unknown parameter steam")
+	_, err = ParseURL("redis://h:99999")
+	require.ErrorContains(t, err, `port "99999", it must be 1 to 65535`)
 	o, err := ParseURL("rediss://h?skip_verify=true&read_timeout=2&write_timeout=250ms&max_retries=-1&min_retry_backoff=5ms&max_retry_backoff=1" +
 		"&conn_max_lifetime=1h&pool_size=4")
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -89,10 +90,10 @@ func (o *Options) query(raw, db string) error {
 		}
 		q.Set("db", db)
 	}
-	for name, values := range q {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if !slices.Contains(urlNames[:], name) {
-			p.fault("unknown parameter; known are " + strings.Join(urlNames[:], ", "))
-		} else if len(values) > 1 {
+			p.fault(unknownName(name) + "; known are " + strings.Join(urlNames[:], ", "))
+		} else if len(q[name]) > 1 {
 			p.fault(name + " is given twice")
 		}
 	}
@@ -115,6 +116,15 @@ func (o *Options) query(raw, db string) error {
 		}
 	}
 	return errors.Join(p.faults...)
+}
+
+// unknownName names a parameter that is none, unless it does not look like one: it may be a piece of a password.
+func unknownName(name string) string {
+	odd := func(c rune) bool { return c != '_' && c != '-' && (c < 'a' || c > 'z') }
+	if len(name) > 32 || strings.ContainsFunc(name, odd) {
+		return "unknown parameter"
+	}
+	return "unknown parameter " + name
 }
 
 // params reads the values of a query and collects what is wrong with them, by their names only.
