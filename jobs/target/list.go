@@ -12,7 +12,7 @@ import (
 
 // slice reads one piece of a list. Reading again does no harm.
 type slice struct {
-	redis.Cmd
+	patient
 	found   func(element []byte)
 	entries int
 	bytes   int // of the reply
@@ -48,6 +48,7 @@ func (t *server) readList(ctx context.Context, c *redis.Client, found func(id, q
 	}
 	s := slice{found: func(b []byte) { t.body.show(b, found) }}
 	for count := int64(firstPage); ; count = int64(pageOf(s.entries, s.bytes)) {
+		s.calm(t.patience)
 		s.Reset("LRANGE").Arg(t.key).ArgInt(at).ArgInt(at + count - 1)
 		if err := c.Do(ctx, &s); err != nil {
 			return fmt.Errorf("from element %d: %w", at, err)

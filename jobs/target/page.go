@@ -6,12 +6,11 @@ import (
 
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/proto/resp"
-	"github.com/fdengine/fullduplex/redis"
 )
 
 // page reads one piece of a stream. Reading again does no harm.
 type page struct {
-	redis.Cmd
+	patient
 	found   func(id, queue, payload []byte) // nil: only last is wanted
 	entries int
 	bytes   int    // of the reply
@@ -20,6 +19,7 @@ type page struct {
 
 // forward asks for up to count entries behind the entry after.
 func (p *page) forward(stream, after string, count int) {
+	p.calm(p.bound)
 	p.Reset("XRANGE").Arg(stream).Arg("(" + after).Arg("+").Arg("COUNT").ArgInt(int64(count))
 }
 

@@ -15,7 +15,7 @@ const maxKept = 16 << 10
 // push is the command that adds one job to a stream or a list. It lives as long as its ticket and is used again
 // with it, so that a job costs no allocation.
 type push struct {
-	redis.Cmd
+	patient
 	t      *server
 	ticket *submit.Ticket
 	done   submit.Done
@@ -33,6 +33,7 @@ type push struct {
 func (p *push) build(t *server, job submit.Job, ticket *submit.Ticket, done submit.Done) error {
 	p.t, p.ticket, p.done = t, ticket, done
 	p.once, p.maybe, p.sends = ticket.Traits.Once, false, 0
+	p.calm(t.patience)
 	if p.once {
 		job = p.keep(job)
 	}
@@ -108,6 +109,10 @@ func (p *push) complete(err error) {
 		if err == nil && p.whole {
 			p.t.loaded.Store(true)
 		}
+	}
+	if p.spent && err != nil {
+		err = p.refusedForTooLong(err)
+	} else if p.once {
 		if err != nil && p.maybe && fdengine.FateOf(err) != carry.MaybeExecuted {
 			err = &fdengine.CallError{Fate: carry.MaybeExecuted, Sends: p.sends, Cause: err}
 		}
@@ -118,6 +123,16 @@ func (p *push) complete(err error) {
 	}
 	p.rest()
 	done.Done(t, err)
+}
+
+// refusedForTooLong makes of the last refusal what it is: the server was there and did not serve. Every send that was
+// answered was refused, so nothing ran, unless another send had no answer.
+func (p *push) refusedForTooLong(err error) error {
+	e := &fdengine.CallError{Fate: carry.NotSent, Sends: p.ticket.Sends, Class: fdengine.ErrUnavailable, Cause: err}
+	if p.maybe || fdengine.FateOf(err) == carry.MaybeExecuted {
+		e.Fate = carry.MaybeExecuted
+	}
+	return e
 }
 
 // forgotten says that the server does not have the script (any more: it was started again, or another one took

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/jobs/submit"
@@ -13,18 +14,19 @@ import (
 
 // server is a stream or a list of a Redis server. Submit may be called from several goroutines.
 type server struct {
-	name    string
-	client  *redis.Client
-	options redis.Options
-	key     string
-	idsKey  string // the set of ids
-	list    bool
-	body    body // of a list
-	ids     IDs
-	retries retries
-	mark    string // stream: the last entry when the first run began; list: its length
-	loaded  atomic.Bool
-	again   again
+	name     string
+	client   *redis.Client
+	options  redis.Options
+	key      string
+	idsKey   string // the set of ids
+	list     bool
+	body     body // of a list
+	ids      IDs
+	retries  retries
+	patience time.Duration // how long a command is held that the server refuses; 0 = for ever
+	mark     string        // stream: the last entry when the first run began; list: its length
+	loaded   atomic.Bool
+	again    again
 }
 
 func openServer(ctx context.Context, s spec, o Options) (*server, error) {
@@ -48,13 +50,14 @@ func openServer(ctx context.Context, s spec, o Options) (*server, error) {
 // look asks where the stream or list stands.
 func (t *server) look(ctx context.Context) (mark string, err error) {
 	if t.list {
-		n := redis.Build("LLEN").Arg(t.key)
+		n := &patient{bound: t.patience}
+		n.Reset("LLEN").Arg(t.key)
 		if err := t.client.Do(ctx, n); err != nil {
 			return "", err
 		}
 		return n.Text()
 	}
-	p := page{last: "0-0"}
+	p := page{patient: patient{bound: t.patience}, last: "0-0"}
 	p.newest(t.key)
 	err = t.client.Do(ctx, &p)
 	return p.last, err

@@ -198,10 +198,11 @@ func (s *spec) server(o Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ro.Engine.MaxOutage = o.MaxOutage
+	ro.Engine.MaxOutage, ro.Engine.MaxRefusals = o.MaxOutage, maxRefusals
 	return &server{
 		name: s.name(), options: ro, key: s.key, idsKey: s.key + ":ids", list: s.list, body: s.body,
-		ids: o.IDs, retries: retries(o.Retries), mark: o.markOf(s.name()),
+		ids: o.IDs, retries: retries(o.Retries), patience: boundOf(o.MaxOutage),
+		mark: o.markOf(s.name()),
 	}, nil
 }
 

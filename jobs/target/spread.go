@@ -128,6 +128,7 @@ func (s *spread) Engine() fdengine.Stats {
 		sum.Writes += e.Writes
 		sum.Reads += e.Reads
 		sum.Replays += e.Replays
+		sum.Refusals += e.Refusals
 		sum.Sessions += e.Sessions
 		sum.Cuts += e.Cuts
 	}

@@ -17,7 +17,7 @@ const (
 
 // readStream calls found for each entry behind the mark.
 func (t *server) readStream(ctx context.Context, c *redis.Client, found func(id, queue, payload []byte)) error {
-	p := page{last: t.mark, found: found}
+	p := page{patient: patient{bound: t.patience}, last: t.mark, found: found}
 	for count := firstPage; ; count = p.nextCount() {
 		p.forward(t.key, p.last, count)
 		if err := c.Do(ctx, &p); err != nil {
