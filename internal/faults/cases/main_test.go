@@ -1,0 +1,15 @@
+package cases_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/fdengine/fullduplex/internal/faults/tally"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tally.Counted(m, os.Stdout)) }
+
+var bg = context.Background()
