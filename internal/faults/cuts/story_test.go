@@ -25,7 +25,7 @@ type kit struct {
 
 func kits() []kit { return []kit{redisKit(2), redisKit(3), beanstalkKit()} }
 
-const budget = 2
+const budget = 1
 
 var engineOptions = fdengine.Options{Budget: budget, BackoffMax: 20 * time.Millisecond}
 
@@ -34,6 +34,9 @@ type variant struct {
 	rotate                               int
 	pieceReplay, ghostReplay, flowReplay bool
 }
+
+// variants is how many there are.
+const variants = 10
 
 // variantOf spreads the classes over the rotations: in two consecutive rounds of five each kind has both classes at
 // each position.
