@@ -97,7 +97,7 @@ func (n *note) scripted(b *book, c *scripted.Cmd) {
 // redis reads the second word as the token, as the scripted server does, and expects it as the answer.
 func (b *book) redis(n *note, c *redis.Cmd) {
 	raw, err := c.AppendRequest(nil)
-	if err == nil { // else the client refuses it too, and nothing of it may be seen anywhere
+	if n.token = "(refused)"; err == nil { // else the client refuses it too, and nothing of it may be seen anywhere
 		n.token = tokenOf(raw)
 	}
 	n.class, n.budget = c.Class(), b.budgetOf(c.Spec().Budget)
