@@ -1,0 +1,136 @@
+package mutants
+
+// ofSessions breaks the life of a connection with the engine: how it ends, what becomes of it, and time.
+func ofSessions() []Mutant {
+	const run, sweeper, session = "fdengine/run.go", "fdengine/sweeper.go", "fdengine/session.go"
+	return []Mutant{
+		{
+			Name: "reader-not-joined", File: run,
+			Old: "\t<-s.readerDone\n\tl := &e.log", New: "\tl := &e.log",
+			Breaks: "the log is cut while the reader walks it",
+			Kill:   []Killer{by("fdengine", "TestACutWaitsForTheReader")},
+		},
+		{
+			Name: "put-after-a-cut", File: run,
+			Old: "if why == reasonCut || why == reasonRetire {\n\t\tif cause", New: "if why == reasonRetire {\n\t\tif cause",
+			Breaks: "a connection that died is put back",
+			Kill:   []Killer{by("fdengine", "TestATransportErrorIsTheCauseAndTheEngineServesOn", "TestADeathByTimeoutIsTheReasonOfTheRemoveBeforeTheNextLease")},
+		},
+		{
+			Name: "put-after-retire", File: run,
+			Old: "if why == reasonCut || why == reasonRetire {\n\t\tif cause", New: "if why == reasonCut {\n\t\tif cause",
+			Breaks: "a retired connection is put back",
+			Kill:   []Killer{by("fdengine", "TestADecoderThatFailsCostsOneCommandAndRetiresTheConnection")},
+		},
+		{
+			Name: "put-panic-keeps-connection", File: run,
+			Old: "\t\t_ = c.Abort()\n\t\te.remove(c, err)\n", New: "",
+			Breaks: "a connection whose OnPut hook panicked is neither put nor removed",
+			Kill:   []Killer{by("fdengine", "TestAPutHookThatFailsRemovesTheConnection")},
+		},
+		{
+			Name: "permanent-error-retried", File: run,
+			Old: "\tif permanent {\n", New: "\tif permanent && e.stopping {\n",
+			Breaks: "a wrong password is tried until MaxOutage",
+			Kill:   []Killer{by("fdengine", "TestAPermanentLeaseErrorFailsWhatWaitsAtOnceByItsFate")},
+		},
+		{
+			Name: "alone-forgotten", File: session,
+			Old: "s.alone = e.alone", New: "s.alone = e.alone && e.stopping",
+			Breaks: "after a death without an answer all is sent again at once",
+			Kill:   []Killer{by("fdengine", "TestAPoisonCommandBurnsNobodyElsesBudget")},
+		},
+		{
+			Name: "session-backoff-not-growing", File: run,
+			Old: "d = low << n", New: "d = low",
+			Breaks: "dials in a row come without growing pauses",
+			Kill:   []Killer{by("fdengine", "TestDialsFollowTheBackoff")},
+		},
+		{
+			Name: "handshake-rest-answers-a-command", File: run,
+			Old: "\tif s.w > s.r {\n\t\t// What the handshake", New: "\tif s.w > s.r && e.stopping {\n\t\t// What the handshake",
+			Breaks: "bytes that came with the handshake answer the first command",
+			Kill:   []Killer{by("fdengine", "TestAReplyNobodyAskedForCutsTheConnection")},
+		},
+		{
+			Name: "handoff-ignored", File: session,
+			Old: "case s.conn.ShouldHandoff():", New: "case s.conn.ShouldHandoff() && empty && !empty:",
+			Breaks: "a connection marked for handoff is kept",
+			Kill:   []Killer{by("fdengine", "TestAHandoffMarkPutsTheConnectionSoonAndTheNextLeaseGoesOn")},
+		},
+		{
+			Name: "read-timeout-not-armed", File: sweeper,
+			Old: "return errReadTimeout, 0", New: "return nil, 0",
+			Breaks: "a silent peer is waited for without end",
+			Kill:   []Killer{by("fdengine", "TestAReplyThatIsLateCutsTheConnection")},
+		},
+		{
+			Name: "write-timeout-not-armed", File: sweeper,
+			Old: "\t\t\treturn nil, at\n", New: "\t\t\treturn nil, 0\n",
+			Breaks: "a peer that takes no bytes is waited for without end",
+			Kill:   []Killer{by("fdengine", "TestAWriteIsLateWhenNoByteIsAccepted")},
+		},
+		{
+			Name: "writes-are-progress", File: "fdengine/writer.go",
+			Old: "if l.Reaches(span) {", New: "if span.Commands > 0 {",
+			Breaks: "later writes put off the read timeout",
+			Kill:   []Killer{by("fdengine", "TestLaterWritesDoNotPutOffTheReadTimeout")},
+		},
+		{
+			Name: "pushes-are-progress", File: "fdengine/reader.go",
+			Old: "\tif s.replies > 0 {\n\t\ts.base", New: "\tif s.replies > 0 || s.push > 0 {\n\t\ts.base",
+			Breaks: "pushes put off the read timeout",
+			Kill:   []Killer{by("fdengine", "TestAPushIsNoProgress")},
+		},
+		{
+			Name: "idle-ping-dropped", File: sweeper,
+			Old: "\tif ping {\n\t\te.sendPing(s)\n", New: "\tif ping && e.stopping {\n\t\te.sendPing(s)\n",
+			Breaks: "nobody notices that the peer of an idle connection is gone",
+			Kill:   []Killer{by("fdengine", "TestAnIdleConnectionIsPingedAndASilentPeerIsFoundBeforeTheNextCommand")},
+		},
+		{
+			Name: "outage-before-the-submit-counts", File: sweeper,
+			Old: "return r.Start <= now-max", New: "return r.Start <= now",
+			Breaks: "a command pays for an outage that began before it",
+			Kill:   []Killer{by("fdengine", "TestACommandsOwnWaitWithoutAConnectionIsBounded")},
+		},
+		{
+			Name: "settled-early", File: sweeper,
+			Old: "r.SettleBy != 0 && r.SettleBy <= now }", New: "r.SettleBy != 0 && r.SettleBy <= now+int64(100*time.Millisecond) }",
+			Breaks: "a settle-by time is met before it has come",
+			Kill:   []Killer{by("fdengine", "TestTheDeadlineOfOneIsNobodyElses", "TestADeadlineThatPassesDuringAnOutageIsTheEnd")},
+		},
+		{
+			Name: "inexact-write-believed", File: "fdengine/writer.go",
+			Old: "if err != nil && !s.conn.ExactWrite() {", New: "if err == nil && !s.conn.ExactWrite() {",
+			Breaks: "the count of a failed write is believed on a connection that cannot tell",
+			Kill:   []Killer{by("fdengine", "TestACommandWithoutReplyIsNotCalledSentWhenNobodyKnows")},
+		},
+		{
+			Name: "lock-over-completions", File: run,
+			Old: "\tl.Unlock()\n\te.conclude(ends, ErrUnavailable, err)\n", New: "\te.conclude(ends, ErrUnavailable, err)\n\tl.Unlock()\n",
+			Breaks: "completions run with the engine's lock held",
+			Kill:   []Killer{by("fdengine", "TestTheLockIsFreeWhereverForeignCodeRuns")},
+		},
+		{
+			Name: "lock-over-limiter", File: "fdengine/limiter.go",
+			Old: `err := panics.Guard("Allow", func(p *panics.Error) { deny(p) }, e.opt.Limiter.Allow)`, New: `l.Lock()
+	err := panics.Guard("Allow", func(p *panics.Error) { deny(p) }, e.opt.Limiter.Allow)
+	l.Unlock()`,
+			Breaks: "the limiter is asked with the engine's lock held",
+			Kill:   []Killer{by("fdengine", "TestTheLockIsFreeWhereverForeignCodeRuns")},
+		},
+		{
+			Name: "wakeup-lost", File: "fdengine/reader.go",
+			Old: "return (e.wantAck || s.endNext != reasonNone) && e.unpark()", New: "return s.endNext != reasonNone && e.unpark()",
+			Breaks: "answers that make room in the window do not wake the writer",
+			Kill:   []Killer{by("fdengine", "TestTheWindowHoldsInCommandsAndInBytes")},
+		},
+		{
+			Name: "limiter-not-reported", File: "fdengine/reader.go",
+			Old: "\ts.report(nil, false)\n", New: "",
+			Breaks: "the limiter is not told what became of a claim",
+			Kill:   []Killer{by("fdengine", "TestTheLimiterGetsOneReportPerAllowedClaim")},
+		},
+	}
+}
