@@ -168,6 +168,10 @@ func bubble(t *testing.T, o setup, f func(t *testing.T, r *rig)) {
 				_ = r.Close()
 				r.leaser.Close()
 				r.end()
+				select {
+				case <-r.Done():
+				case <-time.After(time.Minute):
+				}
 			}
 		}()
 		f(t, r)
