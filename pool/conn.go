@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/fdengine/fullduplex/panics"
 )
 
 // Leaser lends connections one holder at a time. Pool is the usual one; spilling from one pool to a second is
@@ -71,8 +73,27 @@ func (c *Conn) Owner() Leaser {
 func (c *Conn) ExactWrite() bool { return c.exact }
 
 // Abort closes the raw socket at once, without a TLS alert or lingering on unsent data. Safe from any
-// goroutine, any number of times; it makes blocked reads and writes return.
-func (c *Conn) Abort() error { return c.raw.Close() }
+// goroutine, any number of times; it makes blocked reads and writes return. A Close that panics, or ends its
+// goroutine, is an error.
+func (c *Conn) Abort() error { return panics.Isolate("conn.Close", c.raw.Close) }
+
+// SetDeadline, SetReadDeadline and SetWriteDeadline are the connection's, which may be anybody's: what panics there is
+// an error, and closes it, so that nobody waits for a deadline that was not set.
+func (c *Conn) SetDeadline(t time.Time) error { return c.setDeadline(c.Conn.SetDeadline, t) }
+
+// SetReadDeadline: see SetDeadline.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(c.Conn.SetReadDeadline, t) }
+
+// SetWriteDeadline: see SetDeadline.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(c.Conn.SetWriteDeadline, t) }
+
+func (c *Conn) setDeadline(set func(time.Time) error, t time.Time) error {
+	err := panics.Isolate("conn.SetDeadline", func() error { return set(t) })
+	if _, fell := err.(*panics.Error); fell {
+		_ = c.Abort() // it is of no use any more
+	}
+	return err
+}
 
 // Created is the time of the dial, for age limits.
 func (c *Conn) Created() time.Time { return c.created }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/fdengine/fullduplex/panics"
 )
 
 // waiter is a Lease that waits: for a place or a connection (waiters), or for the backoff (sleepers).
@@ -185,7 +187,8 @@ func (p *Pool) unfit(c *Conn) (why Reason, bad bool) {
 	case expired(now, c.since, p.opts.IdleTimeout):
 		return ReasonIdle, true
 	}
-	switch err := peek(c.raw); err {
+	err := panics.Catch("conn.Read", func() error { return peek(c.raw) }) // the connection may be anybody's
+	switch err {
 	case nil:
 		return 0, false
 	case io.EOF:

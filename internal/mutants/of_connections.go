@@ -89,6 +89,12 @@ func ofConnections() []Mutant {
 			Kill:   []Killer{by("pool", "TestAnErrorWhoseMethodsPanicStillGivesThePlaceBack")},
 		},
 		{
+			Name: "close-of-a-connection-unguarded", File: "pool/conn.go",
+			Old: `panics.Isolate("conn.Close", c.raw.Close)`, New: "c.raw.Close()",
+			Breaks: "a connection whose Close panics ends the program",
+			Kill:   []Killer{by("pool", "TestAConnectionWhoseCloseOrDeadlinePanicsIsClosedAllTheSame"), by("fdengine", "TestAConnectionThatPanicsInCloseOrDeadlineCostsItselfOnly")},
+		},
+		{
 			Name: "goexit-not-told", File: "panics/panics.go",
 			Old: "\t\tif exit != nil {\n", New: "\t\tif exit != nil && returned {\n",
 			Breaks: "nobody hears of a Goexit in foreign code",

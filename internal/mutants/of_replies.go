@@ -30,8 +30,8 @@ func ofReplies() []Mutant {
 		},
 		{
 			Name: "doubtful-refusal-unbounded", File: answer,
-			Old: "rec.Class == carry.NoRetry || rec.Charged()+1 > int(rec.Budget)):", New: "rec.Class == carry.NoRetry):",
-			Breaks: "refusals that may have run are sent again beyond the budget",
+			Old: "rec.Class == carry.NoRetry || rec.Charged()+1 > int(rec.Budget)):", New: "rec.Class == carry.NoRetry || rec.Charged() > int(rec.Budget)):",
+			Breaks: "a refusal that may have run is sent again once more than the budget allows",
 			Kill:   []Killer{by("fdengine", "TestARefusalThatMayHaveRunIsChargedAndForReplayOnly")},
 		},
 		{
