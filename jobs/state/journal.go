@@ -93,6 +93,16 @@ func (j *Journal) Sending(line int64, hash uint64) {
 // Again announces that a line which was certainly not taken before may be sent again.
 func (j *Journal) Again(line int64) { j.next.tried.Add(line, line) }
 
+// Twice announces that a line in doubt is sent again.
+func (j *Journal) Twice(line int64) { j.next.twice.Add(line, line) }
+
+// Allow announces that a job which may have been taken is sent up to n more times from now on.
+func (j *Journal) Allow(n int64) {
+	if n > j.past.Again {
+		j.next.again = n
+	}
+}
+
 // Acked notes that the lines first to last need nothing more.
 func (j *Journal) Acked(first, last int64) { j.next.acked.Add(first, last) }
 

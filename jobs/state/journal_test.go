@@ -38,6 +38,8 @@ func filled(t *testing.T) string {
 	j.Sending(20, 0xdef)
 	require.NoError(t, j.Flush())
 	j.Again(5)
+	j.Twice(9)
+	j.Allow(3)
 	j.Sending(15, 0x1) // announced before
 	require.NoError(t, j.Flush())
 	j.Acked(5, 5)
@@ -62,6 +64,31 @@ func TestWhatWasFlushedIsThereAgain(t *testing.T) {
 	for n, doubt := range map[int64]bool{1: false, 5: false, 7: false, 8: true, 20: true, 21: false} {
 		require.Equal(t, doubt, p.Doubt(n), "line %d", n)
 	}
+	require.EqualValues(t, 13, p.Doubts())
+	require.Equal(t, []Range{{9, 9}}, p.Twice.Ranges())
+	require.EqualValues(t, 3, p.Again)
+
+	j := begin(t, path)
+	j.Allow(2)
+	require.NoError(t, j.Flush())
+	j.Allow(4)
+	require.NoError(t, j.Close())
+	p, err = Load(path)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, p.Again, "the most that a run allowed")
+}
+
+func TestLinesInDoubtAreCountedOnceEach(t *testing.T) {
+	p := &Past{Sent: 10}
+	require.EqualValues(t, 10, p.Doubts())
+	p.Acked.Add(1, 4)
+	p.Free.Add(3, 6)
+	p.Acked.Add(9, 30)
+	require.EqualValues(t, 2, p.Doubts())
+	for n, doubt := range map[int64]bool{6: false, 7: true, 8: true, 9: false} {
+		require.Equal(t, doubt, p.Doubt(n))
+	}
+	require.Zero(t, new(Past).Doubts())
 }
 
 func TestAFileThatEndsAtAnyByteCountsUpToItsLastWholeLine(t *testing.T) {

@@ -31,6 +31,21 @@ type Past struct {
 	Acked  Set    // taken by the target, and lines that are no jobs
 	Known  Set    // of Acked: the target had them already
 	Free   Set    // of the lines up to Sent: certainly not taken
+	Twice  Set    // of the lines up to Sent: sent again although they were in doubt
+	Again  int64  // how often a run was allowed to send a job again that may have been taken, at most
+}
+
+// Doubts is how many lines may have been taken; see Doubt.
+func (p *Past) Doubts() int64 {
+	settled := p.Acked.Clone()
+	for _, r := range p.Free.r {
+		settled.Add(r.First, r.Last)
+	}
+	n := p.Sent
+	for _, r := range settled.r {
+		n -= max(0, min(r.Last, p.Sent)-r.First+1)
+	}
+	return n
 }
 
 // Doubt says whether line n may have been taken: it may have been sent, and nothing is known of its end.
@@ -99,6 +114,10 @@ func (p *Past) apply(r *record) {
 	for _, x := range r.free.r {
 		p.Free.Add(x.First, x.Last)
 	}
+	for _, x := range r.twice.r {
+		p.Twice.Add(x.First, x.Last)
+	}
+	p.Again = max(p.Again, r.again)
 }
 
 // Matches returns what of o differs from the origin of the earlier runs, all at once.

@@ -20,6 +20,8 @@ const magic = "jobsub-state 1 "
 //	a=1-80,83        acknowledged
 //	k=83             of those, the target had them already
 //	f=81-82          certainly not taken
+//	d=17             lines in doubt that are sent again all the same from now on
+//	r=5              this run, or an earlier one, may send a job so often again that may have been taken
 //
 // A last line whose end is missing or whose checksum is wrong was being written when the process or the machine
 // died, and does not count: what it announced had not begun, and what it acknowledged is in doubt.
@@ -74,14 +76,20 @@ type record struct {
 	acked Set
 	known Set
 	free  Set
+	twice Set
+	again int64
 }
 
 func (r *record) empty() bool {
-	return r.sent == 0 && len(r.tried.r)+len(r.acked.r)+len(r.known.r)+len(r.free.r) == 0
+	n := 0
+	for _, f := range r.sets() {
+		n += len(f.set.r)
+	}
+	return r.sent == 0 && r.again == 0 && n == 0
 }
 
 func (r *record) reset() {
-	r.sent, r.hash = 0, 0
+	r.sent, r.hash, r.again = 0, 0, 0
 	for _, f := range r.sets() {
 		f.set.clear()
 	}
@@ -92,14 +100,20 @@ type field struct {
 	set  *Set
 }
 
-func (r *record) sets() [4]field {
-	return [4]field{{"t=", &r.tried}, {"a=", &r.acked}, {"k=", &r.known}, {"f=", &r.free}}
+func (r *record) sets() [5]field {
+	return [5]field{{"t=", &r.tried}, {"a=", &r.acked}, {"k=", &r.known}, {"f=", &r.free}, {"d=", &r.twice}}
 }
 
 func (r *record) encode() []byte {
 	var b []byte
 	if r.sent > 0 {
 		b = fmt.Appendf(b, "s=%d h=%016x", r.sent, r.hash)
+	}
+	if r.again > 0 {
+		if len(b) > 0 {
+			b = append(b, ' ')
+		}
+		b = fmt.Appendf(b, "r=%d", r.again)
 	}
 	for _, f := range r.sets() {
 		if len(f.set.r) == 0 {
@@ -146,6 +160,9 @@ func (r *record) decodeField(word string) (err error) {
 		return err
 	case "h=":
 		r.hash, err = strconv.ParseUint(value, 16, 64)
+		return err
+	case "r=":
+		r.again, err = strconv.ParseInt(value, 10, 64)
 		return err
 	}
 	for _, f := range r.sets() {

@@ -9,16 +9,17 @@ import (
 
 // Account counts jobs by what became of them. Accepted = Answered + NotSent + Maybe once everything is settled.
 type Account struct {
-	Accepted int64 `json:"accepted"` // well-formed jobs that were handed to the target
-	Answered int64 `json:"answered"` // the server replied, Failed included
-	Failed   int64 `json:"failed"`   // of Answered: the reply was a refusal
-	NotSent  int64 `json:"not_sent"` // the server cannot have taken it
-	Maybe    int64 `json:"maybe"`    // the server may have taken it
-	Corrupt  int64 `json:"corrupt"`  // lines that are no job; not Accepted
-	Earlier  int64 `json:"earlier"`  // jobs that an earlier run has dealt with; not Accepted
-	Once     int64 `json:"once"`     // of Answered: there exactly once, since the target remembers the id
-	Known    int64 `json:"known"`    // of Once: the target had the id already and added nothing
-	Lines    int64 `json:"lines"`    // number of the last line that was dealt with; a later run may start behind it
+	Accepted int64 `json:"accepted"`   // well-formed jobs that were handed to the target
+	Answered int64 `json:"answered"`   // the server replied, Failed included
+	Failed   int64 `json:"failed"`     // of Answered: the reply was a refusal
+	NotSent  int64 `json:"not_sent"`   // the server cannot have taken it
+	Maybe    int64 `json:"maybe"`      // the server may have taken it
+	Corrupt  int64 `json:"corrupt"`    // lines that are no job; not Accepted
+	Earlier  int64 `json:"earlier"`    // jobs that an earlier run has dealt with; not Accepted
+	Once     int64 `json:"once"`       // of Answered: there exactly once, since the target remembers the id
+	Known    int64 `json:"known"`      // of Once: the target had the id already and added nothing
+	Lines    int64 `json:"lines"`      // number of the last line that was dealt with
+	Open     int64 `json:"first_open"` // number of the first line whose job was not taken, or that was corrupt and ended the run; 0 = none
 
 	Lost       *int64 `json:"lost"`       // answered jobs that a read-back did not find; nil = not verified
 	Duplicated *int64 `json:"duplicated"` // copies beyond the first that a read-back found; nil = not verified

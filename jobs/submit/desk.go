@@ -20,7 +20,7 @@ type desk struct {
 
 	mu struct {
 		sync.Mutex
-		counts  Account // Answered, Failed, NotSent, Maybe
+		counts  Account // Answered, Failed, NotSent, Maybe, Open
 		settled []*Ticket
 		need    int // wake the collector at this many settled; 0 = it is not waiting
 		start   time.Time
@@ -37,11 +37,15 @@ func newDesk(window int) *desk {
 // Done implements Done.
 func (d *desk) Done(t *Ticket, err error) {
 	t.err, t.fate = err, fdengine.FateOf(err)
+	left := err != nil
 	if t.doubt && err != nil {
 		t.fate = carry.MaybeExecuted // whatever became of this send, the earlier one may have landed
 	}
 	d.mu.Lock()
 	d.mu.counts.settle(t)
+	if left {
+		d.openLocked(t.Line)
+	}
 	d.mu.settled = append(d.mu.settled, t)
 	call := d.mu.need > 0 && len(d.mu.settled) >= d.mu.need
 	if call {
@@ -53,6 +57,19 @@ func (d *desk) Done(t *Ticket, err error) {
 		case d.wake <- struct{}{}:
 		default: // an earlier call is still unheard and will do
 		}
+	}
+}
+
+// open notes that the work of a line is not done.
+func (d *desk) open(line int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.openLocked(line)
+}
+
+func (d *desk) openLocked(line int64) {
+	if first := d.mu.counts.Open; first == 0 || line < first {
+		d.mu.counts.Open = line
 	}
 }
 

@@ -35,15 +35,17 @@ const (
 	free        // it was announced, and is certainly not taken
 	inDoubt     // it may have been taken
 	acked       // it was taken
+	landed      // it was in doubt, and turned out to be taken
 )
 
 // batch is some items and the bytes they point into. upto is the last line that went into it, whether it became an
 // item or not; hash is that of the input up to there, when a journal wants it.
 type batch struct {
-	items []item
-	buf   []byte
-	upto  int64
-	hash  uint64
+	items  []item
+	buf    []byte
+	upto   int64
+	hash   uint64
+	format Format // of the input; FormatAuto: not known yet
 }
 
 // feed reads and parses on a goroutine of its own, so that parsing overlaps with submitting, and hands over
@@ -51,6 +53,7 @@ type batch struct {
 // on the other side of a pipe sees each of its lines submitted at once. Two batches circulate.
 type feed struct {
 	past         *state.Past
+	landed       *state.Set
 	items, bytes int  // of a batch
 	whole        bool // a batch goes out when it is full and not before: the input is a file
 	out          chan *batch
@@ -58,8 +61,8 @@ type feed struct {
 	stop         chan struct{}
 }
 
-func startFeed(in io.Reader, o Options) *feed {
-	f := &feed{past: o.Past, items: batchItems, bytes: batchBytes, out: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{})}
+func startFeed(in io.Reader, o Options, landed *state.Set) *feed {
+	f := &feed{past: o.Past, landed: landed, items: batchItems, bytes: batchBytes, out: make(chan *batch), free: make(chan *batch, 2), stop: make(chan struct{})}
 	f.free <- new(batch)
 	f.free <- new(batch)
 	l := newLines(in, o.MaxLine)
@@ -70,7 +73,7 @@ func startFeed(in io.Reader, o Options) *feed {
 		}
 		l.sum = xxhash.New()
 	}
-	go f.run(l, &parser{format: o.Format, prefix: o.IDPrefix, queue: []byte(o.Queue)}, o.FromLine)
+	go f.run(l, newParser(o), o.FromLine)
 	return f
 }
 
@@ -91,6 +94,7 @@ func (f *feed) run(l *lines, p *parser, from int64) {
 				break
 			}
 		}
+		b.format = p.format
 		if b.upto = l.n; l.sum != nil {
 			b.hash = l.sum.Sum64()
 		}
@@ -141,6 +145,8 @@ func (f *feed) before(line int64) was {
 		return acked
 	case f.past.Free.Has(line):
 		return free
+	case f.landed.Has(line):
+		return landed
 	}
 	return inDoubt
 }

@@ -31,10 +31,11 @@ type Ticket struct {
 	Known   bool // set by the Target before Done: it had a job of that id already, and so did not add this one
 	Carrier any  // the Target's own, kept from one use of the ticket to the next (an encoded-command object)
 
-	key   uint64 // Ledger key, when one is kept
-	doubt bool   // an earlier run may have sent it
-	fate  carry.Fate
-	err   error
+	key    uint64 // Ledger key, when one is kept
+	doubt  bool   // an earlier run may have sent it
+	before int    // how often, at most
+	fate   carry.Fate
+	err    error
 }
 
 // Traits is what a Target makes of a job.

@@ -15,8 +15,19 @@ type Ledger struct {
 }
 
 // entry counts jobs that were answered well, that the target had already, and that may be there; the sends of all
-// of them; and what was found.
-type entry struct{ sure, known, open, sends, seen int32 }
+// of them; how many of those were sent again while in doubt; and what was found.
+type entry struct {
+	sure, known, open, sends, again, seen int32
+	once                                  bool // the target remembers the id
+}
+
+// copies is how many there may be, sent as often as they were submitted.
+func (e *entry) copies() int32 {
+	if e.once { // those that were known are the one that was taken, or from before
+		return max(e.sure, min(1, e.known+e.open))
+	}
+	return e.sure + e.known + e.open
+}
 
 // NewLedger returns an empty one.
 func NewLedger() *Ledger { return &Ledger{jobs: make(map[uint64]entry)} }
@@ -40,9 +51,9 @@ func key(id, queue, payload []byte) uint64 {
 
 func (l *Ledger) settled(t *Ticket) {
 	e := l.jobs[t.key]
-	e.sends += int32(t.Sends)
-	if t.doubt {
-		e.sends++ // by the earlier run
+	e.sent(t.Traits, t.before+t.Sends)
+	if t.doubt && !t.Traits.Once {
+		e.again += int32(t.before + t.Sends - 1)
 	}
 	switch {
 	case t.err == nil && t.Known:
@@ -55,10 +66,21 @@ func (l *Ledger) settled(t *Ticket) {
 	l.jobs[t.key] = e
 }
 
+// sent adds n sends of one job.
+func (e *entry) sent(traits Traits, n int) {
+	if e.once = e.once || traits.Once; traits.Once {
+		n = min(n, 1) // whatever was sent, one copy is all that may be there
+	}
+	e.sends += int32(n)
+}
+
 // earlier adds a job that an earlier run has seen taken.
-func (l *Ledger) earlier(k uint64, known bool) {
+func (l *Ledger) earlier(k uint64, traits Traits, sends int, known bool) {
 	e := l.jobs[k]
-	e.sends++
+	e.sent(traits, sends)
+	if !traits.Once {
+		e.again += int32(sends - 1)
+	}
 	if known {
 		e.known++
 	} else {
@@ -84,8 +106,9 @@ type Verdict struct {
 	Lost       int64 `json:"lost"`       // answered, not found
 	Duplicated int64 `json:"duplicated"` // found more often than submitted
 	Excess     int64 `json:"excess"`     // of Duplicated: found more often than sent
+	Resent     int64 `json:"resent"`     // of Duplicated: sent again although in doubt, or by an earlier run that was allowed to
 	Landed     int64 `json:"landed"`     // of those whose fate was open: found
-	Before     int64 `json:"before"`     // the target had them already, and from before the part that was read back
+	Before     int64 `json:"before"`     // the target had their ids already, with another payload or from before the part that was read back
 	Unsent     int64 `json:"unsent"`     // reported as not sent, and yet found: a defect of the client
 	Strange    int64 `json:"strange"`    // found, but not ours, or not as it was submitted
 }
@@ -94,14 +117,21 @@ type Verdict struct {
 func (l *Ledger) Verdict() Verdict {
 	v := Verdict{Strange: l.odd}
 	for _, e := range l.jobs {
-		all := e.sure + e.known + e.open
-		v.Excess += int64(max(0, e.seen-max(e.sends, all)))
+		all := e.copies()
+		allowed := all
+		if !e.once {
+			allowed = max(e.sends, all)
+		}
+		v.Excess += int64(max(0, e.seen-allowed))
+		v.Resent += int64(max(0, min(e.seen-all, e.again)))
 		more := e.seen - e.sure // beyond those that must be there
-		v.Before += int64(max(0, e.known-max(0, more)))
+		if before := e.known - max(0, more); !e.once || e.seen == 0 {
+			v.Before += int64(max(0, before))
+		}
 		switch {
 		case more < 0:
 			v.Lost -= int64(more)
-		case all == 0:
+		case e.sure+e.known+e.open == 0:
 			v.Unsent += int64(e.seen)
 		case e.seen > all:
 			v.Landed += int64(e.open)

@@ -25,10 +25,13 @@ type Options struct {
 	Journal     *state.Journal // is kept up to date; nil = none. Past must be its own then, and the input a file
 	ResendMaybe bool           // jobs that an earlier run may have sent are sent again also where that may leave two
 
-	Ledger   *Ledger                     // remembers every job for a later comparison; nil = none
-	Report   io.Writer                   // gets one JSON line per job that was not answered well; nil = none
-	Corrupt  func(line int64, err error) // is told of each corrupt line, on the goroutine of Run
-	Hopeless func(err error) bool        // says that after this outcome no further job will fare better; ends the run
+	Ledger  *Ledger                     // remembers every job for a later comparison; nil = none
+	Report  io.Writer                   // gets one JSON line per job that was not answered well; nil = none
+	Corrupt func(line int64, err error) // is told of each corrupt line, on the goroutine of Run
+	// Formatted is told the format once it is known, on the goroutine of Run, before any job is handed over. An error
+	// ends the run.
+	Formatted func(Format) error
+	Hopeless  func(err error) bool // says that after this outcome no further job will fare better; ends the run
 }
 
 func (o Options) withDefaults() Options {
@@ -55,6 +58,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Corrupt == nil {
 		o.Corrupt = func(int64, error) {}
+	}
+	if o.Formatted == nil {
+		o.Formatted = func(Format) error { return nil }
 	}
 	if o.Hopeless == nil {
 		o.Hopeless = func(error) bool { return false }

@@ -3,11 +3,8 @@ package submit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 )
 
 // Format says how a line becomes a job.
@@ -15,13 +12,22 @@ type Format uint8
 
 const (
 	FormatAuto   Format = iota // NDJSON when the first line that is not blank begins with {, else Lines
-	FormatNDJSON               // an object with payload (any JSON), id (string or number) and queue (string)
+	FormatNDJSON               // an object with payload (any JSON), id (string or whole number) and queue (string)
 	FormatLines                // the line is the payload
 )
 
+var formatNames = [...]string{"auto", "ndjson", "lines"} // never written
+
+func (f Format) String() string {
+	if int(f) < len(formatNames) {
+		return formatNames[f]
+	}
+	return fmt.Sprintf("Format(%d)", f)
+}
+
 // ParseFormat reads the name of a format.
 func ParseFormat(s string) (Format, error) {
-	for f, name := range []string{"auto", "ndjson", "lines"} {
+	for f, name := range formatNames {
 		if s == name {
 			return Format(f), nil
 		}
@@ -36,6 +42,10 @@ type parser struct {
 	prefix string // of generated ids
 	queue  []byte
 	id     []byte // scratch
+}
+
+func newParser(o Options) *parser {
+	return &parser{format: o.Format, prefix: o.IDPrefix, queue: []byte(o.Queue)}
 }
 
 // parse returns the job of one line. ok is false for a blank line, which is no job.
@@ -106,57 +116,4 @@ func plainString(text []byte, head string) (s, rest []byte, ok bool) {
 		}
 	}
 	return nil, nil, false
-}
-
-var errNoPayload = errors.New(`no field "payload" (--format lines submits lines as they are)`)
-
-// looseObject reads any spelling of a job object. Fields it does not know are an error: a job that silently
-// loses a field is worse than one that is refused.
-func looseObject(text []byte, job *Job) error {
-	var o struct {
-		ID      json.RawMessage `json:"id"`
-		Queue   *string         `json:"queue"`
-		Payload json.RawMessage `json:"payload"`
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&o); err != nil {
-		return err
-	}
-	if rest := text[d.InputOffset():]; len(rest) > 0 {
-		return fmt.Errorf("%d bytes after the object", len(rest))
-	}
-	if o.Payload == nil {
-		return errNoPayload
-	}
-	id, err := idText(o.ID)
-	if err != nil {
-		return err
-	}
-	job.ID, job.Payload = id, o.Payload
-	if o.Queue != nil && *o.Queue != "" {
-		job.Queue = []byte(*o.Queue)
-	}
-	return nil
-}
-
-// idText gives the text of an id: a string's content, a number as it is written, nothing for null.
-func idText(raw json.RawMessage) ([]byte, error) {
-	switch {
-	case len(raw) == 0 || raw[0] == 'n':
-		return nil, nil
-	case raw[0] == '"':
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, err
-		}
-		if strings.ContainsRune(s, utf8.RuneError) {
-			// JSON replaces what is no text by this rune: two ids that differ would become one, and a job would be lost.
-			return nil, fmt.Errorf("id %.40q: not valid UTF-8", s)
-		}
-		return []byte(s), nil
-	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
-		return raw, nil
-	}
-	return nil, fmt.Errorf("id %.40s: want a string or a number", raw)
 }

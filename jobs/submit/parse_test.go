@@ -90,9 +90,23 @@ func TestCorruptLinesAreNamedByNumberCountedAndSkipped(t *testing.T) {
 		`{"id":"` + strings.Repeat("y", 500) + `","queue":"q","payload":1}`, // 10: too long
 		"", // 11: blank, no job and not corrupt
 		good,
+		`{"ID":"x","queue":"q","payload":1}`, // 13: other letter case
+		`{"id":"x","queue":"q","Payload":1}`, // 14
+		`{"id":"x","id":"y","queue":"q","payload":1}`,       // 15: twice
+		`{"payload":null,"id":"x","queue":"q","payload":1}`, // 16: twice, once null
+		`{"id":"x","queue":"q","payload":1,"payload":2}`,    // 17: twice, on the way of the usual spelling
+		`{"id":2.0,"payload":1}`,                            // 18: 2, by another name
+		`{"id":2e0,"payload":1}`,                            // 19
+		`{"id":-0,"payload":1}`,                             // 20
+		"{\"queue\":\"q\xff\",\"payload\":1}",               // 21: no text
+		`{"id":"x" "queue":"q","payload":1}`,                // 22
+		`[{"payload":1}]`,                                   // 23
+		`{"i\u0064":"x","queue":"q","payload":1}`,           // an id all the same
 	}, "\n")
 	want := []heard{{2, "EOF"}, {3, "invalid character"}, {5, "payload"}, {6, "priority"}, {7, "after the object"},
-		{8, "want a string or a number"}, {9, "queue"}, {10, "too long"}}
+		{8, "want a string or a whole number"}, {9, "queue"}, {10, "too long"},
+		{13, `"ID"`}, {14, `"Payload"`}, {15, `"id" is there twice`}, {16, `"payload" is there twice`}, {17, `"payload" is there twice`},
+		{18, "2.0"}, {19, "2e0"}, {20, "-0"}, {21, "not valid UTF-8"}, {22, "invalid character"}, {23, "not an object"}}
 
 	var got []heard
 	f := &fake{}
@@ -106,9 +120,9 @@ func TestCorruptLinesAreNamedByNumberCountedAndSkipped(t *testing.T) {
 		require.Contains(t, got[i].text, want[i].text)
 	}
 	require.EqualValues(t, len(want), a.Corrupt)
-	require.EqualValues(t, 3, a.Accepted)
-	require.Equal(t, []int64{1, 4, 12}, f.lines())
-	require.EqualValues(t, 12, a.Lines)
+	require.EqualValues(t, 4, a.Accepted)
+	require.Equal(t, []int64{1, 4, 12, 24}, f.lines())
+	require.EqualValues(t, 24, a.Lines)
 }
 
 func TestStrictStopsAtTheFirstCorruptLine(t *testing.T) {

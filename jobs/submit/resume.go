@@ -59,6 +59,8 @@ func (r *Run) announce(b *batch) error {
 		case it.last:
 		case it.was == free:
 			r.o.Journal.Again(it.job.Line)
+		case it.was == inDoubt && r.o.ResendMaybe:
+			r.o.Journal.Twice(it.job.Line)
 		case it.job.Line >= next:
 			r.o.Journal.Acked(next, it.job.Line-1)
 			next = it.job.Line + 1

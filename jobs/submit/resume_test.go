@@ -31,6 +31,12 @@ func newDiary(t *testing.T) *diary {
 // run is one run with the state file.
 func (d *diary) run(in string, f submit.Target, o submit.Options) (submit.Account, error) {
 	d.t.Helper()
+	return d.runLanded(in, f, o, state.Set{})
+}
+
+// runLanded is run with lines that turned out to be taken.
+func (d *diary) runLanded(in string, f submit.Target, o submit.Options, landed state.Set) (submit.Account, error) {
+	d.t.Helper()
 	j, err := state.Open(d.path)
 	require.NoError(d.t, err)
 	require.NoError(d.t, submit.CheckInput(strings.NewReader(in), j.Past()))
@@ -38,6 +44,7 @@ func (d *diary) run(in string, f submit.Target, o submit.Options) (submit.Accoun
 	o.Journal, o.Past = j, j.Past()
 	r, err := submit.New(o)
 	require.NoError(d.t, err)
+	r.Landed(landed)
 	a, err := r.Run(context.Background(), strings.NewReader(in), f)
 	require.NoError(d.t, j.Close())
 	return a, err

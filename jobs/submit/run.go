@@ -9,11 +9,14 @@ import (
 
 	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/jobs/state"
 )
 
 var (
 	// ErrInterrupted: ctx ended before the input did, or before everything was answered.
 	ErrInterrupted = errors.New("interrupted")
+	// ErrUnanswered: an interrupted run did not wait longer for the answers.
+	ErrUnanswered = errors.New("without an answer when the run was ended")
 	// ErrCorrupt: a corrupt line ended the run (Options.Strict).
 	ErrCorrupt = errors.New("corrupt line")
 	// ErrHopeless: an outcome ended the run (Options.Hopeless).
@@ -25,15 +28,18 @@ const settleGrace = 5 * time.Second
 
 // Run is one submission. Make it with New and use it once.
 type Run struct {
-	o     Options
-	desk  *desk
-	pace  *pacer
-	notes *notes
-	free  []*Ticket // owned by the goroutine of Run, as all below
-	made  int
-	parts []Account        // by Traits.Part
-	upto  int64            // last line that was announced to the journal
-	tick  <-chan time.Time // time to flush the journal; nil without one
+	o      Options
+	desk   *desk
+	pace   *pacer
+	landed state.Set
+	notes  *notes
+	free   []*Ticket // owned by the goroutine of Run, as all below
+	made   int
+	parts  []Account // by Traits.Part
+	why    reasons
+	told   bool             // Options.Formatted has been called
+	upto   int64            // last line that was announced to the journal
+	tick   <-chan time.Time // time to flush the journal; nil without one
 }
 
 // New checks the options.
@@ -49,6 +55,12 @@ func New(o Options) (*Run, error) {
 // Earlier or Elapsed.
 func (r *Run) Parts() []Account { return r.parts }
 
+// Landed tells lines in doubt that turned out to be taken; see Doubts. Before Run.
+func (r *Run) Landed(lines state.Set) { r.landed = lines }
+
+// Reasons are why jobs were not taken, the most frequent first, once Run has returned.
+func (r *Run) Reasons() []Reason { return r.why.all() }
+
 // Account is a snapshot, from any goroutine, at any time.
 func (r *Run) Account() Account { return r.desk.snapshot() }
 
@@ -56,14 +68,14 @@ func (r *Run) Account() Account { return r.desk.snapshot() }
 // blocks that long. When ctx ends it stops reading (in is closed if it is a Closer, since a read cannot be
 // interrupted otherwise), waits Options.Drain for the answers of what was accepted, and has the target settle the
 // rest. Errors: ErrInterrupted, ErrCorrupt, ErrHopeless (with the outcome), an error of in, of the report, of the
-// target's Shutdown. A job that was refused or not sent is no error of Run: see the account.
+// target's Shutdown, ErrUnanswered. A job that was refused or not sent is no error of Run: see the account.
 func (r *Run) Run(ctx context.Context, in io.Reader, to Target) (Account, error) {
 	if r.o.Journal != nil {
 		t := time.NewTicker(flushEvery)
 		defer t.Stop()
 		r.tick = t.C
 	}
-	f := startFeed(in, r.o)
+	f := startFeed(in, r.o, &r.landed)
 	err := r.read(ctx, f, to)
 	f.end(in)
 	// Of several errors of the way the first tells most; the ones of the end are told as well.
@@ -90,6 +102,9 @@ func (r *Run) read(ctx context.Context, f *feed, to Target) error {
 			if !ok {
 				return nil
 			}
+			if err := r.formatted(b.format); err != nil {
+				return err
+			}
 			if err := r.announce(b); err != nil {
 				return err
 			}
@@ -110,6 +125,15 @@ func (r *Run) read(ctx context.Context, f *feed, to Target) error {
 	}
 }
 
+// formatted tells how the input is read, once that is known. Nothing of it has been handed over then.
+func (r *Run) formatted(f Format) error {
+	if r.told || f == FormatAuto {
+		return nil
+	}
+	r.told = true
+	return r.o.Formatted(f)
+}
+
 // one deals with one line: nil to go on.
 func (r *Run) one(ctx context.Context, it *item, to Target) error {
 	switch {
@@ -124,12 +148,13 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 		r.desk.corrupt.Add(1)
 		r.o.Corrupt(it.job.Line, it.err)
 		if r.o.Strict {
+			r.desk.open(it.job.Line)
 			return fmt.Errorf("%w %d: %w", ErrCorrupt, it.job.Line, it.err)
 		}
 		return nil
 	}
 	traits := to.Traits(it.job)
-	if it.was == acked {
+	if it.was == acked || it.was == landed {
 		r.skip(it, traits)
 		return nil
 	}
@@ -172,6 +197,10 @@ func (r *Run) one(ctx context.Context, it *item, to Target) error {
 func (r *Run) fill(t *Ticket, it *item, traits Traits) {
 	t.Line, t.ID = it.job.Line, append(t.ID[:0], it.job.ID...)
 	t.Traits, t.Sends, t.Known, t.doubt = traits, 0, false, it.was == inDoubt
+	t.before = 0
+	if t.doubt {
+		t.before = r.before(it)
+	}
 	if r.o.Ledger != nil {
 		t.key = keyOf(it.job, traits)
 	}
@@ -181,7 +210,19 @@ func (r *Run) fill(t *Ticket, it *item, traits Traits) {
 func (r *Run) skip(it *item, traits Traits) {
 	r.desk.line.Store(it.job.Line)
 	r.desk.earlier.Add(1)
-	if r.o.Ledger != nil {
-		r.o.Ledger.earlier(keyOf(it.job, traits), r.o.Past.Known.Has(it.job.Line))
+	if it.was == landed && r.o.Journal != nil {
+		r.o.Journal.Acked(it.job.Line, it.job.Line)
 	}
+	if r.o.Ledger != nil {
+		r.o.Ledger.earlier(keyOf(it.job, traits), traits, r.before(it), r.o.Past.Known.Has(it.job.Line))
+	}
+}
+
+// before is how often earlier runs may have sent a job, at most.
+func (r *Run) before(it *item) int {
+	n := 1 + int(r.o.Past.Again)
+	if r.o.Past.Twice.Has(it.job.Line) {
+		n *= 2
+	}
+	return n
 }

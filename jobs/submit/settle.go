@@ -51,6 +51,7 @@ func (r *Run) collect(need int) error {
 		if t.err == nil {
 			continue
 		}
+		r.why.add(t.fate, t.err)
 		err := r.notes.write(t)
 		if err == nil && t.fate != carry.Answered && r.o.Hopeless(t.err) {
 			err = fmt.Errorf("%w: %w", ErrHopeless, t.err)
@@ -115,15 +116,22 @@ func (r *Run) drain() error {
 func (r *Run) shutdown(to Target) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleGrace)
 	defer cancel()
-	if len(r.free) < r.made { // the time for answers has passed
+	open := r.made - len(r.free)
+	if open > 0 { // the time for answers has passed
 		cancel()
 	}
 	err := to.Shutdown(ctx)
+	if open > 0 {
+		if errors.Is(err, context.Canceled) {
+			err = nil // our own word
+		}
+		err = errors.Join(fmt.Errorf("%w: %d jobs, %v after the interruption", ErrUnanswered, open, max(0, r.o.Drain)), err)
+	}
 	wait, stop := context.WithTimeout(context.Background(), settleGrace)
 	defer stop()
 	err = errors.Join(err, r.settleAll(wait))
 	r.desk.stop()
-	if open := r.made - len(r.free); open > 0 {
+	if open = r.made - len(r.free); open > 0 {
 		err = errors.Join(err, fmt.Errorf("%d jobs were never settled by the target", open))
 	}
 	return err

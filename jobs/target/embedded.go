@@ -21,7 +21,7 @@ func openEmbedded(ctx context.Context, o Options) (*embedded, error) {
 	if o.IDs == IDsAuto {
 		o.IDs = IDsNever // its scripts are slow, and it forgets everything with this process anyhow
 	}
-	s, err := parseSpec("redis://" + mini.Addr())
+	s, _, err := parseSpec("redis://" + mini.Addr())
 	if err == nil {
 		var t *server
 		if t, err = openServer(ctx, s, o); err == nil {

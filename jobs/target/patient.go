@@ -1,6 +1,8 @@
 package target
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
@@ -32,6 +34,15 @@ func boundOf(outage time.Duration) time.Duration {
 		return defaultOutage
 	}
 	return max(0, outage)
+}
+
+// silent adds to the error of the first word with a server what it does not say: that there was no answer at all.
+func silent(err error, outage time.Duration) error {
+	var ce *fdengine.CallError
+	if errors.As(err, &ce) && ce.Class == fdengine.ErrUnavailable && ce.Cause == nil {
+		return fmt.Errorf("%w: nothing was heard from it for %v", err, outage)
+	}
+	return err
 }
 
 // Spec implements fdengine.Speccer.

@@ -39,7 +39,7 @@ func openServer(ctx context.Context, s spec, o Options) (*server, error) {
 	}
 	mark, err := t.look(ctx)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", t.name, err), end(t.client))
+		return nil, errors.Join(fmt.Errorf("%s: %w", t.name, silent(err, boundOf(o.MaxOutage))), end(t.client))
 	}
 	if t.mark == "" {
 		t.mark = mark

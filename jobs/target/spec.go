@@ -3,11 +3,8 @@ package target
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"net"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,125 +25,43 @@ type spec struct {
 	delay, ttr time.Duration
 }
 
-func parseSpec(text string) (s spec, err error) {
+// parseSpec returns all faults that it finds, joined. fit says that what it returns can be checked further.
+func parseSpec(text string) (s spec, fit bool, err error) {
 	s.scheme, _, _ = strings.Cut(text, ":")
 	switch s.scheme {
 	case "embedded":
 		if text != "embedded:" {
-			return s, fmt.Errorf("target %q: nothing may follow embedded:", text)
+			return s, false, errors.New("nothing may follow embedded:")
 		}
-		return s, nil
+		return s, true, nil
 	case "redis", "rediss", "beanstalk", "beanstalkd":
 	default:
-		return s, fmt.Errorf("target %q: want embedded:, redis://host:port/db?stream=NAME, redis://host:port/db?list=NAME or beanstalk://host:port/TUBE", Redact(text))
+		return s, false, errors.New("want embedded:, redis://host:port/db?stream=NAME, redis://host:port/db?list=NAME or beanstalk://host:port/TUBE")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
 		// The parser's own words quote the text, and with it a password.
-		return s, errors.New("target: cannot be parsed as a URL; a / # ? or @ in a password must be percent-encoded")
+		return s, false, errors.New("cannot be parsed as a URL; a / # ? or @ in a password must be percent-encoded, and a port is a number")
 	}
 	s.url = *u
 	if s.query, err = url.ParseQuery(u.RawQuery); err != nil {
-		return s, fmt.Errorf("target: query: %w", err)
+		return s, false, errors.New("the part behind the ? cannot be parsed") // its words may be a password's
 	}
 	if strings.HasPrefix(s.scheme, "redis") {
 		s.scheme, err = "redis", s.parseRedis()
 	} else {
 		s.scheme, err = "beanstalk", s.parseBeanstalk()
 	}
-	if err != nil {
-		return s, fmt.Errorf("target: %w", err)
-	}
-	return s, nil
+	return s, true, err
 }
 
-// take returns a parameter and takes it out of the query.
-func (s *spec) take(name string) (value string, ok bool, err error) {
-	values := s.query[name]
-	s.query.Del(name)
-	switch {
-	case len(values) > 1:
-		return "", false, fmt.Errorf("%s is given twice", name)
-	case len(values) == 1 && values[0] == "":
-		return "", false, fmt.Errorf("%s has no value", name)
+// shown is what of a spec can be shown: neither user and password nor parameters.
+func shown(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") {
+		return ""
 	}
-	return strings.Join(values, ""), len(values) == 1, nil
-}
-
-func (s *spec) parseRedis() error {
-	stream, isStream, err1 := s.take("stream")
-	list, isList, err2 := s.take("list")
-	err3 := s.parseBody()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
-	switch {
-	case isStream && isList:
-		return errors.New("stream and list are both given")
-	case s.body != bodyPayload && !isList:
-		return errors.New("body is for lists and tubes: a stream has fields")
-	case isList:
-		s.key, s.list = list, true
-	case isStream:
-		s.key = stream
-	default:
-		s.key = "jobs"
-	}
-	s.url.RawQuery = s.query.Encode()
-	return nil
-}
-
-func (s *spec) parseBody() error {
-	switch value, ok, err := s.take("body"); {
-	case err != nil:
-		return err
-	case value == "job":
-		s.body = bodyJob
-	case ok && value != "payload":
-		return fmt.Errorf("body is %q: want payload or job", value)
-	}
-	return nil
-}
-
-func (s *spec) parseBeanstalk() error {
-	if s.url.User != nil {
-		return errors.New("beanstalkd knows no users and passwords")
-	}
-	if s.url.Hostname() == "" {
-		return errors.New("no host")
-	}
-	s.key = strings.TrimPrefix(s.url.Path, "/")
-	if s.key == "" {
-		return errors.New("no tube: want beanstalk://host:port/TUBE")
-	}
-	errs := []error{s.parseBody(), s.seconds("delay", &s.delay), s.seconds("ttr", &s.ttr)}
-	if value, ok, err := s.take("priority"); err != nil {
-		errs = append(errs, err)
-	} else if ok {
-		n, err := strconv.ParseUint(value, 10, 32)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("priority is %q: want 0 to %d", value, uint32(math.MaxUint32)))
-		}
-		s.priority = uint32(n)
-	}
-	for name := range s.query {
-		errs = append(errs, fmt.Errorf("unknown parameter %s; known are body, priority, delay and ttr", name))
-	}
-	return errors.Join(errs...)
-}
-
-// seconds reads a duration that the server counts in seconds.
-func (s *spec) seconds(name string, into *time.Duration) error {
-	value, ok, err := s.take(name)
-	if err != nil || !ok {
-		return err
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 || d > math.MaxUint32*time.Second {
-		return fmt.Errorf("%s is %q: want a duration such as 90s", name, value)
-	}
-	*into = d
-	return nil
+	return " (" + u.Scheme + "://" + u.Host + u.Path + ")"
 }
 
 // name is what the target is called, without user and password.

@@ -15,13 +15,17 @@ import (
 func TestOpenSaysWhatIsWrongAndNeverAPassword(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, want string }{
 		"empty":             {"", "want embedded:, redis://"},
-		"other scheme":      {"kafka://u:secret@h/x", "kafka://u:xxxxx@h/x"},
+		"other scheme":      {"kafka://u:secret@h/x", "target 1 (kafka://h/x): want embedded:"},
 		"more behind it":    {"embedded:x", "nothing may follow"},
-		"not a URL":         {"redis://u:secret@h:port/0", "target: "},
+		"not a URL":         {"redis://u:secret@h:port/0", "target 1: cannot be parsed"},
+		"a port":            {"redis://u:secret@h:99999/0", `target 1 (redis://h:99999/0): pool: Addr "h:99999" has port "99999", it must be 1 to 65535`},
+		"a tube's port":     {"beanstalk://h:99999/t", `port "99999", it must be 1 to 65535`},
+		"no port":           {"redis://u:secret@h:0", `port "0"`},
+		"a useless one":     {"redis://h?max_retries=3", "unknown parameter max_retries; known are stream, list, body, client_name"},
 		"empty stream":      {"redis://u:secret@127.0.0.1:1/0?stream=", "stream has no value"},
 		"stream twice":      {"redis://u:secret@127.0.0.1:1/0?stream=a&stream=b", "stream is given twice"},
 		"stream and list":   {"redis://u:secret@127.0.0.1:1/0?stream=a&list=b", "both given"},
-		"unknown parameter": {"redis://u:secret@127.0.0.1:1/0?steam=x", "unknown parameter"},
+		"unknown parameter": {"redis://u:secret@127.0.0.1:1/0?steam=x", "unknown parameter steam"},
 		"no such database":  {"redis://u:secret@127.0.0.1:1/x", "not a number"},
 		"body of a stream":  {"redis://u:secret@127.0.0.1:1/0?body=job", "a stream has fields"},
 		"unknown body":      {"redis://u:secret@127.0.0.1:1/0?list=l&body=soul", `body is "soul"`},
@@ -31,6 +35,7 @@ func TestOpenSaysWhatIsWrongAndNeverAPassword(t *testing.T) {
 		"users of a tube":   {"beanstalk://u:secret@127.0.0.1:1/t", "no users"},
 		"a bad priority":    {"beanstalk://127.0.0.1:1/t?priority=-1", "priority"},
 		"a bad delay":       {"beanstalk://127.0.0.1:1/t?delay=5", "delay"},
+		"no time to run":    {"beanstalk://127.0.0.1:1/t?ttr=0s", `ttr is "0s": want a duration such as 90s, from 1s to `},
 		"unknown of a tube": {"beanstalk://127.0.0.1:1/t?colour=red", "unknown parameter colour"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,9 +46,23 @@ func TestOpenSaysWhatIsWrongAndNeverAPassword(t *testing.T) {
 		})
 	}
 	err := target.Check([]string{"redis://h?list=a", "redis://u:p@h:6379/0?list=a", "nothing"}, target.Options{Retries: 1001, IDs: 9})
-	for _, want := range []string{"redis://h:6379/0?list=a is given twice", `"nothing"`, "Retries is 1001", "IDs is 9"} {
+	for _, want := range []string{"redis://h:6379/0?list=a is given twice", "target 3: want embedded:", "Retries is 1001", "IDs is 9"} {
 		require.ErrorContains(t, err, want)
 	}
+	err = target.Check([]string{
+		"redis://a:1?list=l&stream=s&steam=x&body=soul&dial_timeout=fast", "embedded:", "beanstalk://u@b:99999/?ttr=0s&delay=-1s&priority=x&colour=red",
+	}, target.Options{})
+	for _, want := range []string{
+		"target 1 (redis://a:1): stream and list are both given", "target 1 (redis://a:1): unknown parameter steam",
+		`target 1 (redis://a:1): body is "soul"`, "target 1 (redis://a:1): redis: URL: dial_timeout is neither",
+		"target 3 (beanstalk://b:99999/): beanstalkd knows no users", "target 3 (beanstalk://b:99999/): no tube", "target 3 (beanstalk://b:99999/): pool: Addr",
+		`target 3 (beanstalk://b:99999/): ttr is "0s"`, `delay is "-1s"`, `priority is "x": want 0 to 4294967295`, "unknown parameter colour",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "target 2")
+	require.True(t, target.NeedJSON([]string{"redis://h", "beanstalk://h/t?body=job"}))
+	require.False(t, target.NeedJSON([]string{"redis://h?list=x", "beanstalk://h/t?body=payload", "nothing"}))
 	require.ErrorContains(t, target.Check(nil, target.Options{}), "no target")
 	_, err = target.ParseIDs("sometimes")
 	require.ErrorContains(t, err, "sometimes")

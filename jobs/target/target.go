@@ -74,7 +74,8 @@ func (o Options) markOf(name string) string {
 //	beanstalk://host:port/TUBE
 //
 // Lists and tubes take body=payload (default) or body=job; tubes also priority, delay and ttr. Open returns after
-// one answered round trip to each, or with the first error, within ctx.
+// one answered round trip to each, or with the first error, within ctx. It waits for each as long as a job would,
+// Options.MaxOutage.
 func Open(ctx context.Context, specs []string, o Options) (Target, error) {
 	parsed, err := check(specs, o)
 	if err != nil {
@@ -110,22 +111,47 @@ func check(specs []string, o Options) ([]spec, error) {
 	}
 	var parsed []spec
 	names := map[string]bool{}
-	for _, text := range specs {
-		s, err := parseSpec(text)
-		if err == nil && s.scheme != "embedded" {
-			err = s.check(o)
+	for i, text := range specs {
+		s, fit, err := parseSpec(text)
+		if fit && s.scheme != "embedded" {
+			err = errors.Join(err, s.check(o))
+		}
+		if err == nil && names[s.name()] {
+			err = fmt.Errorf("%s is given twice", s.name())
 		}
 		if err != nil {
-			errs = append(errs, err)
+			for _, fault := range faultsOf(err) {
+				errs = append(errs, fmt.Errorf("target %d%s: %w", i+1, shown(text), fault))
+			}
 			continue
-		}
-		if names[s.name()] {
-			errs = append(errs, fmt.Errorf("target %s is given twice", s.name()))
 		}
 		names[s.name()] = true
 		parsed = append(parsed, s)
 	}
 	return parsed, errors.Join(errs...)
+}
+
+// faultsOf takes apart what errors.Join has put together.
+func faultsOf(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, faultsOf(e)...)
+	}
+	return all
+}
+
+// NeedJSON says whether one of the specs wants jobs as JSON objects, which plain lines are not; see ErrBody.
+func NeedJSON(specs []string) bool {
+	for _, text := range specs {
+		if s, fit, err := parseSpec(text); fit && err == nil && s.body == bodyJob {
+			return true
+		}
+	}
+	return false
 }
 
 // Redact returns spec with its password hidden, for showing.

@@ -30,7 +30,7 @@ func openTube(ctx context.Context, s spec, o Options) (_ *tube, err error) {
 		name: s.name(), spec: s, options: s.tubeOptions(o), retries: retries(o.Retries).of(false), mark: o.markOf(s.name()),
 	}
 	if err := t.look(ctx, o.ReadBack && t.mark == ""); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.name, err)
+		return nil, fmt.Errorf("%s: %w", t.name, silent(err, boundOf(o.MaxOutage)))
 	}
 	t.client, err = beanstalkd.New(t.options)
 	return t, err

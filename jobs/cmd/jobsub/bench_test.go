@@ -67,10 +67,19 @@ func TestABenchForSomeTimeEndsThen(t *testing.T) {
 func TestBenchTellsAllFaultsAtOnce(t *testing.T) {
 	code, out, errs := jobsub("", "bench", "ftp://x", "--jobs", "0", "--size", "3", "--window", "-1")
 	require.Equal(t, exitFailed, code)
-	require.Empty(t, out)
-	for _, want := range []string{"--jobs is 0", "--size is 3", "Window is -1", "ftp://x"} {
+	require.Contains(t, out, "bench: jobs=0 open=0 ")
+	for _, want := range []string{"--jobs is 0", "--size is 3", "--window is -1", "ftp://x"} {
 		require.Contains(t, errs, want)
 	}
+	code, out, errs = jobsub("", "bench", "embedded:", "--json", "--for", "0s", "--jobs", "5", "--size", "big")
+	require.Equal(t, exitFailed, code)
+	for _, want := range []string{"--for is 0s", "--jobs and --for are both given", `--size is "big": want a whole number`} {
+		require.Contains(t, errs, want)
+	}
+	var m measured
+	require.NoError(t, json.Unmarshal([]byte(out), &m))
+	require.Contains(t, m.Error, "--for is 0s")
+	require.Equal(t, exitFailed, m.Exit)
 	code, _, errs = jobsub("", "bench")
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, errs, "requires at least 1 arg")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func benchCommand(s std, code *int) *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			b.to = args
-			*code, err = b.do(c.Context())
+			*code, err = b.do(c)
 			return err
 		},
 	}
@@ -43,7 +42,7 @@ func benchCommand(s std, code *int) *cobra.Command {
 	fs.DurationVar(&b.during, "for", 0, "submit for that long instead of --jobs")
 	fs.IntVar(&b.size, "size", 512, "payload of a job in `BYTES`")
 	fs.BoolVar(&b.own, "with-ids", false, "give the jobs ids, so that a Redis server remembers them")
-	c.MarkFlagsMutuallyExclusive("jobs", "for")
+	b.soften(c, "jobs", "for", "size")
 	return c
 }
 
@@ -64,39 +63,43 @@ type measured struct {
 	Exit      int           `json:"exit"`
 }
 
-func (b *benchWork) do(parent context.Context) (code int, err error) {
-	o, err := b.targetOptions()
+func (b *benchWork) do(c *cobra.Command) (code int, err error) {
+	none := measured{CPUPerJob: -1, Size: b.size, Targets: b.shown()}
+	o, errs := b.faults(c)
 	so := b.submitOptions()
 	so.Format = submit.FormatLines
 	if b.own {
 		so.Format = submit.FormatNDJSON
 	}
 	so.MaxLine = b.size + 1<<10
-	var errs []error
 	if b.jobs < 1 {
 		errs = append(errs, fmt.Errorf("--jobs is %d: want at least 1", b.jobs))
 	}
-	if b.during < 0 {
+	if b.during < 0 || b.during == 0 && c.Flags().Changed("for") {
 		errs = append(errs, fmt.Errorf("--for is %v: want more than 0", b.during))
+	}
+	if c.Flags().Changed("jobs") && c.Flags().Changed("for") {
+		errs = append(errs, errors.New("--jobs and --for are both given: want one of them"))
 	}
 	if b.size < minPayload || b.size > 64<<20 {
 		errs = append(errs, fmt.Errorf("--size is %d: want %d to %d", b.size, minPayload, 64<<20))
 	}
-	if err := errors.Join(append(errs, err, so.Validate())...); err != nil {
-		return exitFailed, err
+	if err := errors.Join(errs...); err != nil {
+		return b.print(none, err)
 	}
 	r, err := submit.New(so)
 	if err != nil {
-		return exitFailed, err
+		return b.print(none, err)
 	}
-	ctx, calm := interruptible(parent,
+	ctx, calm := interruptible(c.Context(),
 		func() { fmt.Fprintf(b.err, "interrupted: up to %v for what is in flight\n", b.drain) }, func() {})
 	defer calm()
-	opening, cancel := context.WithTimeout(ctx, openTimeout)
-	t, err := target.Open(opening, b.to, o)
-	cancel()
+	t, err := target.Open(ctx, b.to, o)
+	if err != nil && ctx.Err() != nil {
+		err = submit.ErrInterrupted
+	}
 	if err != nil {
-		return exitFailed, err
+		return b.print(none, err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 
@@ -138,7 +141,7 @@ func (b *benchWork) print(m measured, err error) (int, error) {
 	}
 	if err != nil {
 		m.Error = err.Error()
-		fmt.Fprintf(b.err, "jobsub: %v\n", err)
+		b.say("%v", err)
 	}
 	if b.json {
 		return m.Exit, json.NewEncoder(b.out).Encode(m)

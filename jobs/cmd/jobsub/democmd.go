@@ -35,31 +35,39 @@ there are enough jobs. They go to a server inside this process unless --to names
 is read back, and id, queue and payload are compared.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			w := &work{std: s, flags: f, in: strings.NewReader("")}
+			to, faults := w.faults(c)
 			if jobs < 1 {
-				return fmt.Errorf("--jobs is %d: want at least 1", jobs)
+				faults = append(faults, fmt.Errorf("--jobs is %d: want at least 1", jobs))
 			}
+			var err error
 			if root == "" {
-				var err error
-				if root, err = goroot(c.Context()); err != nil {
-					return err
-				}
+				root, err = goroot(c.Context())
+				faults = append(faults, err)
 			}
-			files, err := survey(root)
-			if err != nil {
-				return err
+			var files []fileInfo
+			if root != "" {
+				files, err = survey(root)
+				faults = append(faults, err)
+			}
+			if err := errors.Join(faults...); err != nil {
+				*code = w.do(c.Context(), err)
+				return nil
 			}
 			fmt.Fprintf(s.err, "%d files below %s become %d jobs for %s\n", len(files), root, jobs, strings.Join(f.shown(), " "))
-			o := f.submitOptions()
-			o.Format = submit.FormatNDJSON
+			w.target, w.options = to, f.submitOptions()
+			w.options.Format = submit.FormatNDJSON
 			in, out := io.Pipe()
 			go func() { _ = out.CloseWithError(writeJobs(out, files, jobs)) }() // ends when the reader closes in
-			w := &work{std: s, flags: f, options: o, in: in, jobs: int64(jobs), verify: true, exact: len(f.to) == 1 && f.to[0] == "embedded:"}
-			*code, err = w.do(c.Context())
-			return err
+			w.in, w.jobs, w.verify = in, int64(jobs), true
+			w.exact = len(f.to) == 1 && f.to[0] == "embedded:"
+			*code = w.do(c.Context(), nil)
+			return nil
 		},
 	}
 	f.add(c, false)
 	c.Flags().IntVar(&jobs, "jobs", 100_000, "how many jobs")
+	f.soften(c, "jobs")
 	c.Flags().StringVar(&root, "root", "", "make the jobs of the files below `DIR` instead of GOROOT")
 	return c
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/jobs/submit"
 	"github.com/fdengine/fullduplex/jobs/target"
 )
@@ -13,11 +15,13 @@ import (
 type ending struct {
 	account     submit.Account
 	err         error // of the run
+	began       bool  // the run came to reading jobs
 	interrupted bool
 	verdict     *submit.Verdict // nil: not verified
 	verifyErr   error
 	parts       []target.Part
 	accounts    []submit.Account // of parts; those without a job may be missing
+	reasons     []submit.Reason
 }
 
 // summary is what --json prints.
@@ -28,6 +32,7 @@ type summary struct {
 	Targets     []part          `json:"targets"`
 	Interrupted bool            `json:"interrupted"`
 	Error       string          `json:"error,omitempty"`
+	Reasons     []submit.Reason `json:"reasons,omitempty"`
 	Verify      *submit.Verdict `json:"verify"`
 	Exit        int             `json:"exit"`
 }
@@ -69,14 +74,11 @@ func (w *work) finish(e ending) int {
 		return code
 	}
 	s := summary{Account: e.account, Seconds: e.account.Elapsed.Seconds(), Rate: e.account.Rate(),
-		Targets: e.perTarget(), Interrupted: e.interrupted, Verify: e.verdict, Exit: code}
+		Targets: e.perTarget(), Interrupted: e.interrupted, Reasons: e.reasons, Verify: e.verdict, Exit: code}
 	if err := errors.Join(e.err, e.verifyErr); err != nil {
 		s.Error = err.Error()
 	}
-	if err := json.NewEncoder(w.out).Encode(s); err != nil {
-		fmt.Fprintf(w.err, "jobsub: %v\n", err)
-		code = max(code, exitFailed)
-	}
+	_ = json.NewEncoder(w.out).Encode(s) // the sink remembers
 	fmt.Fprintln(w.err, e.account)
 	return code
 }
@@ -93,7 +95,7 @@ func (w *work) exitCode(e ending) int {
 		return exitDone
 	case e.verdict.Lost+e.verdict.Unsent+e.verdict.Excess > 0, w.exact && e.verdict.Strange > 0:
 		return exitFailed
-	case e.verdict.Duplicated > 0 && w.retries == 0 && !w.options.ResendMaybe:
+	case e.verdict.Duplicated > e.verdict.Resent && w.retries == 0:
 		return exitFailed
 	}
 	return exitDone
@@ -120,6 +122,9 @@ func (w *work) tell(e ending) {
 	if a.Failed > 0 {
 		w.say("failed=%d: the server refused them", a.Failed)
 	}
+	for _, r := range e.reasons {
+		w.say("%d %s: %s", r.Jobs, outcomes[r.Fate], r.Text)
+	}
 	if a.Once > 0 {
 		w.say("once=%d: the server remembers the ids of these jobs, so each is there exactly once", a.Once)
 	}
@@ -139,15 +144,22 @@ func (w *work) tell(e ending) {
 	}
 }
 
+// outcomes are the fates of jobs that were not taken, as they are told. Never written.
+var outcomes = map[string]string{
+	carry.Answered.String(): "refused", carry.NotSent.String(): "not sent", carry.MaybeExecuted.String(): "maybe taken",
+}
+
 // tellNext says how to go on with a run that left something open.
 func (w *work) tellNext(e ending, open bool) {
 	a := e.account
 	switch {
-	case w.resume == "" && e.err != nil && a.Lines > 0:
-		w.say("lines up to %d were dealt with; --from-line %d goes on behind them", a.Lines, a.Lines+1)
+	case w.resume == "" && e.err != nil && a.Lines > 0 && a.Open == 0:
+		w.say("each job up to line %d was taken; --from-line %d goes on behind it", a.Lines, a.Lines+1)
+	case w.resume == "" && (e.err != nil || open) && a.Open > 0:
+		w.say("the first line that is not done is %d; --from-line %d begins there, and sends those behind it that were taken (up to line %d) once more: with --resume STATEFILE a run knows which", a.Open, a.Open, a.Lines)
 	case w.resume != "" && a.Maybe > 0 && !w.options.ResendMaybe:
 		w.say("maybe=%d: the same command goes on with all others; with --maybe resend it sends these again too, except that some may then be there twice", a.Maybe)
-	case w.resume != "" && (e.err != nil || open):
+	case w.resume != "" && (e.err != nil && e.began || open):
 		w.say("the same command goes on with what is left")
 	}
 }
@@ -157,7 +169,10 @@ func (w *work) tellVerdict(v *submit.Verdict) {
 		w.say("%d of the jobs in doubt are on the server", v.Landed)
 	}
 	if v.Before > 0 {
-		w.say("%d of the known jobs are not among what was read back: they were there before", v.Before)
+		w.say("%d of the known jobs are not among what was read back: their ids were there before the run, or came in with another payload", v.Before)
+	}
+	if v.Resent > 0 {
+		w.say("%d copies are of jobs that this or an earlier run sent again although they may have been taken", v.Resent)
 	}
 	if v.Excess > 0 {
 		w.say("%d copies more than were sent are on the server", v.Excess)
@@ -170,4 +185,9 @@ func (w *work) tellVerdict(v *submit.Verdict) {
 	}
 }
 
-func (w *work) say(format string, args ...any) { fmt.Fprintf(w.err, "jobsub: "+format+"\n", args...) }
+// say tells the user something, each line with the name of the program.
+func (s std) say(format string, args ...any) {
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		fmt.Fprintf(s.err, "jobsub: %s\n", line)
+	}
+}

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,6 +25,7 @@ type flags struct {
 	report  string
 	json    bool
 	quiet   bool
+	bad     []error // of values that could not be read
 }
 
 // add defines them; bench has its targets as arguments, and no report.
@@ -39,26 +40,87 @@ func (f *flags) add(c *cobra.Command, bench bool) {
 	fs.IntVar(&f.window, "window", 4096, "jobs in flight")
 	fs.IntVar(&f.retries, "retries", 0, "send a job that may have been taken up to `N` more times: none is lost, and without ids some may be there twice (default 16 for jobs whose id is remembered, else none)")
 	fs.BoolVar(&f.noRetry, "no-retry", false, "never send a job again that may have been taken: without ids that is the default")
-	fs.DurationVar(&f.outage, "max-outage", 30*time.Second, "how long a job waits while the server is away; then the run ends")
-	fs.DurationVar(&f.drain, "drain", 10*time.Second, "how long an interrupted run waits for answers")
+	fs.DurationVar(&f.outage, "max-outage", 30*time.Second, "how long a job waits while the server is away or refuses to serve; then the run ends")
+	fs.DurationVar(&f.drain, "drain", 10*time.Second, "how long an interrupted run waits for answers; 0s = not at all")
 	fs.BoolVar(&f.json, "json", false, "write the account to standard output as JSON")
 	fs.BoolVar(&f.quiet, "quiet", false, "show no progress")
-	c.MarkFlagsMutuallyExclusive("retries", "no-retry")
+	f.soften(c, "rate", "window", "retries", "max-outage", "drain")
 }
 
-// targetOptions returns all faults at once.
-func (f *flags) targetOptions() (target.Options, error) {
-	o := target.Options{Retries: f.retries, MaxOutage: f.outage}
-	var errs []error
-	if f.retries < 0 {
-		errs = append(errs, fmt.Errorf("--retries is %d: want 0 to 1000", f.retries))
+// value is what a flag has.
+type value interface {
+	String() string
+	Set(string) error
+	Type() string
+}
+
+// soft is a value that keeps what it cannot read as a fault, to be told with all others.
+type soft struct {
+	value
+	name string
+	bad  *[]error
+}
+
+// Set never fails.
+func (s soft) Set(text string) error {
+	if s.value.Set(text) != nil {
+		want := map[string]string{"duration": "a duration such as 30s or 500ms", "float64": "a number"}[s.Type()]
+		if want == "" {
+			want = "a whole number"
+		}
+		*s.bad = append(*s.bad, fmt.Errorf("--%s is %q: want %s", s.name, text, want))
+	}
+	return nil
+}
+
+// soften makes flags keep what they cannot read.
+func (f *flags) soften(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		flag := c.Flags().Lookup(name)
+		flag.Value = soft{flag.Value, name, &f.bad}
+	}
+}
+
+// faults says what is wrong with the options that all commands share and with the targets, all at once, and returns
+// how to open these.
+func (f *flags) faults(c *cobra.Command) (o target.Options, faults []error) {
+	faults = slices.Clone(f.bad)
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if f.rate < 0 || f.rate > 1e9 || math.IsNaN(f.rate) {
+		bad("--rate is %v: want 0 to 1e9", f.rate)
+	}
+	if f.window < 1 || f.window > 1<<20 {
+		bad("--window is %d: want 1 to %d", f.window, 1<<20)
+	}
+	if f.outage < time.Millisecond {
+		bad("--max-outage is %v: want at least 1ms", f.outage)
+	}
+	if f.drain < 0 {
+		bad("--drain is %v: want at least 0s", f.drain)
+	}
+	o = target.Options{Retries: f.retries, MaxOutage: f.outage}
+	if f.retries < 0 || f.retries > 1000 {
+		bad("--retries is %d: want 0 to 1000", f.retries)
+		o.Retries = 0
 	}
 	if f.noRetry {
 		o.Retries = -1
+		if c.Flags().Changed("retries") {
+			bad("--retries and --no-retry are both given: want one of them")
+		}
 	}
-	ids, err := target.ParseIDs(f.ids)
-	o.IDs = ids
-	return o, errors.Join(append(errs, err, target.Check(f.to, o))...)
+	var err error
+	if o.IDs, err = target.ParseIDs(f.ids); err != nil {
+		bad("--ids is %q: want auto, always or never", f.ids)
+	}
+	if len(f.to) == 0 {
+		bad("--to is not given: want at least one TARGET, see jobsub help")
+		return o, faults
+	}
+	if err := target.Check(f.to, o); err != nil {
+		faults = append(faults, err)
+	}
+	return o, faults
 }
 
 func (f *flags) submitOptions() submit.Options {

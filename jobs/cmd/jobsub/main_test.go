@@ -64,16 +64,16 @@ func TestExitCodesAndTheAccountLine(t *testing.T) {
 		"a corrupt line":     {"", []string{"submit", "--to", "embedded:", corrupt}, 0, "account: accepted=2 ", "line 2: invalid character"},
 		"strict":             {"", []string{"submit", "--to", "embedded:", "--strict", corrupt}, 1, "account: accepted=1 ", "line 2"},
 		"the rest of a file": {"", []string{"submit", "--to", "embedded:", "--from-line", "3", good}, 0, "account: accepted=1 ", ""},
-		"no target":          {"", []string{"submit", good}, 1, "", `"to" not set`},
-		"a bad target":       {"", []string{"submit", "--to", "ftp://x", good}, 1, "", "want embedded:"},
-		"a dead target":      {"", []string{"submit", "--to", "redis://127.0.0.1:1", "--max-outage", "100ms", good}, 1, "", "no usable connection"},
-		"no such file":       {"", []string{"submit", "--to", "embedded:", good + "x"}, 1, "", "no such file"},
-		"a directory":        {"", []string{"submit", "--to", "embedded:", t.TempDir()}, 1, "", "is a directory"},
-		"no such format":     {"", []string{"submit", "--to", "embedded:", "--format", "xml", good}, 1, "", `"xml"`},
-		"a bad window":       {"", []string{"submit", "--to", "embedded:", "--window", "-3", good}, 1, "", "Window is -3"},
-		"both classes":       {"", []string{"submit", "--to", "embedded:", "--retries", "1", "--no-retry", good}, 1, "", "none of the others can be"},
+		"no target":          {"", []string{"submit", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "--to is not given"},
+		"a bad target":       {"", []string{"submit", "--to", "ftp://x", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "want embedded:"},
+		"a dead target":      {"", []string{"submit", "--to", "redis://127.0.0.1:1", "--max-outage", "100ms", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "connection refused"},
+		"no such file":       {"", []string{"submit", "--to", "embedded:", good + "x"}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "no such file"},
+		"a directory":        {"", []string{"submit", "--to", "embedded:", t.TempDir()}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "is a directory"},
+		"no such format":     {"", []string{"submit", "--to", "embedded:", "--format", "xml", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", `"xml"`},
+		"a bad window":       {"", []string{"submit", "--to", "embedded:", "--window", "-3", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "--window is -3: want 1 to 1048576"},
+		"both classes":       {"", []string{"submit", "--to", "embedded:", "--retries", "1", "--no-retry", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "--retries and --no-retry are both given"},
 		"no such command":    {"", []string{"sbmit"}, 1, "", "unknown command"},
-		"no place to report": {"", []string{"submit", "--to", "embedded:", "--report", good + "/x", good}, 1, "", "not a directory"},
+		"no place to report": {"", []string{"submit", "--to", "embedded:", "--report", good + "/x", good}, 1, "account: accepted=0 answered=0 not_sent=0 maybe=0 lost=? duplicated=? rate=0/s", "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := jobsub(tc.stdin, tc.args...)
@@ -102,13 +102,13 @@ func TestJSONIsAloneOnStandardOutput(t *testing.T) {
 	delete(got, "rate")
 	zero := 0.0
 	require.Equal(t, map[string]any{
-		"accepted": 2.0, "answered": 2.0, "failed": zero, "not_sent": zero, "maybe": zero, "corrupt": zero, "lines": 3.0,
+		"accepted": 2.0, "answered": 2.0, "failed": zero, "not_sent": zero, "maybe": zero, "corrupt": zero, "lines": 3.0, "first_open": zero,
 		"earlier": zero, "once": zero, "known": zero,
 		"lost": zero, "duplicated": zero, "interrupted": false, "exit": zero,
 		"targets": []any{map[string]any{
 			"name": "embedded:", "accepted": 2.0, "answered": 2.0, "failed": zero, "not_sent": zero, "maybe": zero, "once": zero, "known": zero,
 		}},
-		"verify": map[string]any{"lost": zero, "duplicated": zero, "excess": zero, "landed": zero, "before": zero, "unsent": zero, "strange": zero},
+		"verify": map[string]any{"lost": zero, "duplicated": zero, "excess": zero, "landed": zero, "before": zero, "resent": zero, "unsent": zero, "strange": zero},
 	}, got)
 	require.Regexp(t, accountLine, lastLine(errs))
 
@@ -127,6 +127,8 @@ func TestRefusedJobsAreFailedReportedAndExitOne(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "account: accepted=2 answered=2 not_sent=0 maybe=0 ")
 	require.Contains(t, errs, "failed=2")
+	require.Contains(t, errs, "jobsub: 1 refused: redis: NOPERM ", "the reason of each, once")
+	require.Contains(t, errs, "the first line that is not done is 1; --from-line 1 begins there")
 	require.NotContains(t, out+errs, "secret")
 	require.Zero(t, s.Int("SCARD", "jobs:ids"), "an id is not remembered when its job was refused")
 

@@ -33,16 +33,35 @@ type plannedPart struct {
 }
 
 // plan reads and checks everything and says what would be sent. Nothing is connected to or written.
-func (w *work) plan(ctx context.Context) (code int, err error) {
+// wrong is what was found to be wrong before.
+func (w *work) plan(ctx context.Context, wrong error) (code int) {
+	p, err := w.planOf(ctx, wrong)
+	p.DryRun = true
+	if err != nil {
+		p.Error, p.Exit = err.Error(), exitFailed
+		w.say("%v", err)
+	}
+	if w.json {
+		_ = json.NewEncoder(w.out).Encode(p) // the sink remembers
+		return p.Exit
+	}
+	for _, t := range p.Targets {
+		fmt.Fprintf(w.out, "%s: jobs=%d once=%d\n", t.Name, t.Jobs, t.Once)
+	}
+	fmt.Fprintf(w.out, "dry run, nothing was sent: jobs=%d once=%d in_doubt=%d earlier=%d corrupt=%d lines=%d payload_bytes=%d\n",
+		p.Jobs, p.Once, p.InDoubt, p.Earlier, p.Corrupt, p.Lines, p.Payload)
+	return p.Exit
+}
+
+func (w *work) planOf(ctx context.Context, wrong error) (p planned, err error) {
 	in := &counted{r: w.in}
 	defer in.Close()
-	o, err := w.targetOptions()
-	if err := errors.Join(w.options.Validate(), err); err != nil {
-		return exitFailed, err
+	if wrong != nil {
+		return p, wrong
 	}
-	t, parts, payload, err := target.Plan(w.to, o)
+	t, parts, payload, err := target.Plan(w.to, w.target)
 	if err != nil {
-		return exitFailed, err
+		return p, err
 	}
 	if w.resume != "" {
 		past, err := state.Load(w.resume)
@@ -50,18 +69,18 @@ func (w *work) plan(ctx context.Context) (code int, err error) {
 			err = errors.Join(past.Matches(w.resume, w.origin(parts)), w.checkInput(past))
 		}
 		if err != nil {
-			return exitFailed, err
+			return p, err
 		}
 		w.options.Past = past
 	}
 	w.options.Corrupt, w.options.Rate = w.corrupt, 0
 	r, err := submit.New(w.options)
 	if err != nil {
-		return exitFailed, err
+		return p, err
 	}
 	a, err := r.Run(ctx, in, t)
-	p := planned{
-		DryRun: true, Jobs: a.Answered, Once: a.Once, InDoubt: a.Maybe, Earlier: a.Earlier, Corrupt: a.Corrupt, Lines: a.Lines,
+	p = planned{
+		Jobs: a.Answered, Once: a.Once, InDoubt: a.Maybe, Earlier: a.Earlier, Corrupt: a.Corrupt, Lines: a.Lines,
 		Payload: payload.Load(), Exit: exitDone,
 	}
 	for i, part := range parts {
@@ -71,17 +90,5 @@ func (w *work) plan(ctx context.Context) (code int, err error) {
 		}
 		p.Targets = append(p.Targets, pp)
 	}
-	if err != nil {
-		p.Error, p.Exit = err.Error(), exitFailed
-		fmt.Fprintf(w.err, "jobsub: %v\n", err)
-	}
-	if w.json {
-		return p.Exit, json.NewEncoder(w.out).Encode(p)
-	}
-	for _, t := range p.Targets {
-		fmt.Fprintf(w.out, "%s: jobs=%d once=%d\n", t.Name, t.Jobs, t.Once)
-	}
-	fmt.Fprintf(w.out, "dry run, nothing was sent: jobs=%d once=%d in_doubt=%d earlier=%d corrupt=%d lines=%d payload_bytes=%d\n",
-		p.Jobs, p.Once, p.InDoubt, p.Earlier, p.Corrupt, p.Lines, p.Payload)
-	return p.Exit, nil
+	return p, err
 }

@@ -43,7 +43,7 @@ func (w *work) reportApart() error {
 	}
 	for _, name := range []string{w.input, w.resume} {
 		if other, err := os.Stat(name); name != "" && err == nil && os.SameFile(report, other) {
-			return fmt.Errorf("--report %s would be written over %s", w.report, name)
+			return fmt.Errorf("--report is %s: it would be written over %s", w.report, name)
 		}
 	}
 	return nil

@@ -216,19 +216,18 @@ func TestAStateFileRefusesWhatItIsNotAbout(t *testing.T) {
 		"the input":       {[]string{"--to", to, "--resume", other, in}, "is no state file"},
 		"standard input":  {[]string{"--to", to, "--resume", statefile}, "--resume needs a FILE"},
 		"embedded":        {[]string{"--to", "embedded:", "--resume", statefile, in}, "gone with the run"},
-		"from a line":     {[]string{"--to", to, "--resume", statefile, "--from-line", "2", in}, "none of the others can be"},
+		"from a line":     {[]string{"--to", to, "--resume", statefile, "--from-line", "2", in}, "--resume and --from-line are both given"},
 		"no such choice":  {[]string{"--to", to, "--maybe", "perhaps", in}, `--maybe is "perhaps"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := jobsub("", append([]string{"submit"}, tc.args...)...)
 			require.Equal(t, exitFailed, code)
-			require.Empty(t, out)
+			require.Contains(t, out, "account: accepted=0 ")
 			require.Contains(t, errs, tc.want)
-			if name != "standard input" && name != "from a line" && name != "no such choice" && name != "embedded" {
-				code, _, dry := jobsub("", append([]string{"submit", "--dry-run"}, tc.args...)...)
-				require.Equal(t, exitFailed, code)
-				require.Contains(t, dry, tc.want, "a dry run sees it too")
-			}
+			code, out, dry := jobsub("", append([]string{"submit", "--dry-run"}, tc.args...)...)
+			require.Equal(t, exitFailed, code)
+			require.Contains(t, out, "dry run, nothing was sent: jobs=0 ")
+			require.Contains(t, dry, tc.want, "a dry run sees it too")
 		})
 	}
 	require.Equal(t, 2, s.Int("LLEN", "in"))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,8 @@ import (
 // run executes one command line and returns its exit code.
 func run(args []string, s std) int {
 	code := exitDone
+	out := &sink{w: s.out}
+	s.out = out
 	root := &cobra.Command{
 		Use:           "jobsub",
 		Short:         "Submit jobs at full speed and account for every one",
@@ -21,15 +22,13 @@ func run(args []string, s std) int {
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	if err := root.Execute(); err != nil {
-		var told reported
-		if !errors.As(err, &told) {
-			fmt.Fprintf(s.err, "jobsub: %v\n", err)
-		}
+	err := root.Execute()
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("standard output: %w", out.err)
+	}
+	if err != nil {
+		fmt.Fprintf(s.err, "jobsub: %v\n", err)
 		return max(code, exitFailed)
 	}
 	return code
 }
-
-// reported is an error that the user has already been told of.
-type reported struct{ error }

@@ -5,24 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
-	"github.com/fdengine/fullduplex/jobs/state"
 	"github.com/fdengine/fullduplex/jobs/submit"
 	"github.com/fdengine/fullduplex/jobs/target"
 )
 
-const (
-	openTimeout     = 10 * time.Second
-	readBackTimeout = 10 * time.Minute
-)
+// readBackTimeout bounds a read-back.
+const readBackTimeout = 10 * time.Minute
 
 // work is one run of submit or demo, from opening the target to the account line.
 type work struct {
 	std
 	flags
+	target   target.Options
 	options  submit.Options
 	in       io.Reader
 	bytes    int64 // of in; 0 = unknown
@@ -30,7 +27,6 @@ type work struct {
 	verify   bool
 	exact    bool              // the stream must hold our jobs and nothing else
 	resume   string            // the state file; empty: none
-	path     string            // of the input, when there is a state file
 	input    string            // of the input, when it is a file
 	settings map[string]string // what a state file must agree with
 }
@@ -41,35 +37,41 @@ func hopeless(err error) bool {
 		errors.Is(err, target.ErrBody)
 }
 
-// do runs it and returns the exit code. The error is what the user has not been told yet.
-func (w *work) do(parent context.Context) (code int, err error) {
+// do runs it, unless something was wrong with it before, tells how it ended, and returns the exit code.
+func (w *work) do(parent context.Context, wrong error) int {
+	end := w.attempt(parent, wrong)
+	return w.finish(end)
+}
+
+// attempt runs it. When it returns everything is closed.
+func (w *work) attempt(parent context.Context, wrong error) (end ending) {
 	in := &counted{r: w.in}
-	defer in.Close()
-	to, err := w.targetOptions()
-	if err := errors.Join(w.options.Validate(), err); err != nil {
-		return exitFailed, err
+	closed := func(c io.Closer) { end.err = errors.Join(end.err, c.Close()) }
+	defer in.Close() // what was read is read
+	if err := errors.Join(wrong); err != nil {
+		end.err = err
+		return end
 	}
-	journal, err := w.openState(&to)
+	journal, err := w.openState()
 	if err != nil {
-		return exitFailed, err
+		end.err = err
+		return end
 	}
 	if journal != nil {
-		defer func() { err = errors.Join(err, journal.Close()) }()
+		defer closed(journal)
 	}
 	report := &lateFile{name: w.report}
-	if err := w.reportApart(); err != nil {
-		return exitFailed, err
-	}
-	defer func() { err = errors.Join(err, report.Close()) }()
+	defer closed(report)
 	w.options.Report = report
 	w.options.Corrupt = w.corrupt
 	if w.verify {
 		w.options.Ledger = submit.NewLedger()
-		to.ReadBack = true
+		w.target.ReadBack = true
 	}
 	r, err := submit.New(w.options)
 	if err != nil {
-		return exitFailed, err
+		end.err = err
+		return end
 	}
 
 	ctx, calm := interruptible(parent,
@@ -78,92 +80,50 @@ func (w *work) do(parent context.Context) (code int, err error) {
 		},
 		func() { fmt.Fprintln(w.err, r.Account()) })
 	defer calm()
-	opening, cancel := context.WithTimeout(ctx, openTimeout)
-	t, err := target.Open(opening, w.to, to)
-	cancel()
+	t, err := target.Open(ctx, w.to, w.target)
 	if err != nil && ctx.Err() != nil {
 		// Interrupted before the target had answered: nothing was accepted, and the account says so.
-		return w.finish(ending{account: r.Account(), err: submit.ErrInterrupted, interrupted: true}), nil
+		return ending{err: submit.ErrInterrupted, interrupted: true}
 	}
 	if err != nil {
-		return exitFailed, err
+		end.err = err
+		return end
 	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	if err := report.create(); err != nil {
-		return exitFailed, err
-	}
-	if journal != nil {
-		if err := journal.Start(w.origin(t.Parts())); err != nil {
-			return exitFailed, err
-		}
+	defer closed(t)
+	end.parts = t.Parts()
+	if err := errors.Join(report.create(), w.begin(ctx, journal, t, r)); err != nil {
+		end.err, end.interrupted = err, ctx.Err() != nil
+		return end
 	}
 
+	end.began = true
 	bar := newProgress(w, r, in)
-	account, runErr := r.Run(ctx, in, t)
+	end.account, end.err = r.Run(ctx, in, t)
 	bar.stop()
-	end := ending{
-		account: account, err: runErr, interrupted: errors.Is(runErr, submit.ErrInterrupted),
-		parts: t.Parts(), accounts: r.Parts(),
-	}
+	end.interrupted = errors.Is(end.err, submit.ErrInterrupted)
+	end.parts, end.accounts, end.reasons = t.Parts(), r.Parts(), r.Reasons()
 	if w.verify && ctx.Err() == nil {
 		end.verdict, end.verifyErr = verify(ctx, t, w.options.Ledger)
 	}
-	return w.finish(end), nil
-}
-
-// openState opens the state file, if there is to be one, and compares the input with it.
-func (w *work) openState(to *target.Options) (*state.Journal, error) {
-	if w.resume == "" {
-		return nil, nil
-	}
-	for _, spec := range w.to {
-		if spec == "embedded:" {
-			return nil, errors.New("--resume with embedded: the server would be gone with the run")
-		}
-	}
-	j, err := state.Open(w.resume)
-	if err != nil {
-		return nil, err
-	}
-	w.options.Journal, w.options.Past = j, j.Past()
-	to.Mark = j.Past().Mark
-	to.ReadBack = true // a later run may want to verify
-	if err := w.checkInput(j.Past()); err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	return j, nil
-}
-
-// checkInput compares the input with what earlier runs have seen of it.
-func (w *work) checkInput(past *state.Past) error {
-	f, err := os.Open(w.path)
-	if err != nil {
-		return err
-	}
-	err = submit.CheckInput(f, past)
-	if errors.Is(err, submit.ErrOtherInput) {
-		err = fmt.Errorf("%s belongs to another input than %s: %w", w.resume, w.path, err)
-	}
-	return errors.Join(err, f.Close())
-}
-
-func (w *work) origin(parts []target.Part) state.Origin {
-	o := state.Origin{Settings: w.settings}
-	for _, p := range parts {
-		o.Targets = append(o.Targets, state.Place{Name: p.Name, Mark: p.Mark})
-	}
-	return o
+	return end
 }
 
 func (w *work) corrupt(line int64, err error) { fmt.Fprintf(w.err, "line %d: %v\n", line, err) }
 
 // verify reads back what the servers have and compares.
 func verify(ctx context.Context, to target.Target, l *submit.Ledger) (*submit.Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
-	defer cancel()
-	if err := to.ReadBack(ctx, l.Found); err != nil {
-		return nil, fmt.Errorf("reading back: %w", err)
+	if err := readBack(ctx, to, l.Found); err != nil {
+		return nil, err
 	}
 	v := l.Verdict()
 	return &v, nil
+}
+
+func readBack(ctx context.Context, to target.Target, found func(id, queue, payload []byte)) error {
+	ctx, cancel := context.WithTimeout(ctx, readBackTimeout)
+	defer cancel()
+	if err := to.ReadBack(ctx, found); err != nil {
+		return fmt.Errorf("reading back: %w", err)
+	}
+	return nil
 }
