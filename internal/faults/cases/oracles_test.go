@@ -46,7 +46,9 @@ func (b *book) judge(t *testing.T, servers ...*scripted.Server) {
 			}
 		}
 		require.LessOrEqual(t, executed[token], most, "G3: executions of %s: %v", token, notes[0].err)
-		require.GreaterOrEqual(t, executed[token], sure, "G3: %s was answered and never ran", token)
+		if len(servers) > 0 {
+			require.GreaterOrEqual(t, executed[token], sure, "G3: %s was answered and never ran", token)
+		}
 	}
 	for _, s := range servers {
 		inOrder(t, s, known)

@@ -51,7 +51,7 @@ func redisBubble(t *testing.T, o setup, ro redis.Options, f func(t *testing.T, r
 		even(t, s.Engine)
 		require.Zero(t, s.Pool.Open+s.Lent.Open, "G4")
 		require.Zero(t, s.Pool.Ignored+s.Lent.Ignored)
-		r.judge(t, r.server)
+		r.judge(t, r.servers()...)
 		r.closed()
 	})
 }

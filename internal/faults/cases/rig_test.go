@@ -35,6 +35,7 @@ type world struct {
 	o      setup
 	t      *testing.T
 	server *scripted.Server
+	others []*scripted.Server // further ones that the book is held against, and that end with the world
 	net    *memnet.Network
 	served sync.WaitGroup
 	mu     struct {
@@ -148,7 +149,13 @@ func (w *world) end() {
 		_ = l.Close()
 	}
 	w.served.Wait()
-	_ = w.server.Close()
+	for _, s := range w.servers() {
+		_ = s.Close()
+	}
+}
+
+func (w *world) servers() []*scripted.Server {
+	return append([]*scripted.Server{w.server}, w.others...)
 }
 
 // rig is an engine in a world.
@@ -208,7 +215,7 @@ func (r *rig) finish() {
 	require.Zero(r.t, r.open(), "G1: unsettled after Done")
 	even(r.t, r.Stats())
 	require.NoError(r.t, r.leaser.Check())
-	r.judge(r.t, r.server)
+	r.judge(r.t, r.servers()...)
 	r.leaser.Close()
 	r.closed()
 }

@@ -17,8 +17,18 @@ import (
 // tcpEngine makes an engine of the scripted dialect on real sockets, with its book. End it with tcpDone.
 func tcpEngine(t *testing.T, addr string, eo fdengine.Options) (*fdengine.Engine, *book, *scripted.Leaser) {
 	t.Helper()
+	return tcpEngineSmall(t, addr, 0, eo)
+}
+
+// tcpEngineSmall is tcpEngine with socket buffers of that many bytes.
+func tcpEngineSmall(t *testing.T, addr string, buffers int, eo fdengine.Options) (*fdengine.Engine, *book, *scripted.Leaser) {
+	t.Helper()
 	l := scripted.NewLeaser(func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err == nil {
+			buffersOf(c, buffers)
+		}
+		return c, err
 	})
 	eo.Protocol, eo.Leaser, eo.Ping = scripted.NewProtocol, l, scripted.Ping
 	e, err := fdengine.New(eo)
