@@ -8,7 +8,4 @@ require (
 	golang.org/x/sys v0.50.0
 )
 
-require (
-	github.com/valyala/bytebufferpool v1.0.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

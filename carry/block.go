@@ -4,10 +4,10 @@ package carry
 // cursor never moves what the writer or the reader look at.
 const (
 	blockBytes   = 64 << 10
-	blockRecords = 512
+	blockRecords = 600
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest = 16 << 10
-	maxFree    = 8 // recycled blocks kept
+	maxFree    = 12 // recycled blocks kept
 )
 
 type block[T any] struct {

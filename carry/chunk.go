@@ -56,15 +56,13 @@ func (c *Chunk[T]) Taken() int { return c.cmds }
 // Lead tells what was taken to Held before End, so that foreign code called by the reader finds the room its own
 // completion made. Without the lock.
 func (l *Log[T]) Lead(c *Chunk[T]) {
-	l.leadCmds.Store(int64(c.cmds))
-	l.leadBytes.Store(int64(c.bytes))
+	l.lead.Store(uint64(c.bytes)<<leadBits | uint64(min(c.cmds, 1<<leadBits-1)))
 }
 
 // End closes the chunk and acks what was taken.
 func (l *Log[T]) End(c *Chunk[T]) {
 	l.reading = false
-	l.leadCmds.Store(0)
-	l.leadBytes.Store(0)
+	l.lead.Store(0)
 	if c.cmds > 0 {
 		l.at, l.ack = c.ackBlk, c.ackI
 		l.cmds -= c.cmds

@@ -92,7 +92,7 @@ func (x *traffic) submit(seed uint64, n int, s *Stream[*caller]) {
 		if s != nil && s.Broken() {
 			s.Reset()
 		}
-		x.l.Append(r, own)
+		x.l.Append(&r, own)
 		x.l.Unlock()
 		x.accepted.Add(1)
 		x.signal()

@@ -13,7 +13,7 @@ import (
 func fill(l *Log[int], n, size int) {
 	enc := make([]byte, size)
 	for i := range n {
-		l.Append(Record[int]{Owner: i, Frames: 1, Class: Replay, Budget: 3}, enc)
+		l.Append(&Record[int]{Owner: i, Frames: 1, Class: Replay, Budget: 3}, enc)
 	}
 }
 
@@ -21,7 +21,7 @@ func fill(l *Log[int], n, size int) {
 func turn(l *Log[int], n, depth int, enc []byte) {
 	var c Chunk[int]
 	for done := 0; done < n; {
-		l.Append(Record[int]{Owner: 1, Frames: 1}, enc)
+		l.Append(&Record[int]{Owner: 1, Frames: 1}, enc)
 		if held, _ := l.Held(); held < depth {
 			continue
 		}
@@ -53,7 +53,7 @@ func TestTicketsDoNotAllocateEither(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(5000, func() {
 		r := Record[int]{Owner: 1, Frames: 1}
 		r.Attach(&ticket)
-		l.Append(r, enc)
+		l.Append(&r, enc)
 		answerAll(&l)
 	}))
 }
@@ -74,9 +74,9 @@ func TestMemoryReturnsAfterABurst(t *testing.T) {
 	for i := range tickets {
 		r := Record[*[1 << 10]byte]{Owner: new([1 << 10]byte), Frames: 1}
 		r.Attach(&tickets[i])
-		l.Append(r, make([]byte, 1000))
+		l.Append(&r, make([]byte, 1000))
 	}
-	l.Append(Record[*[1 << 10]byte]{Frames: 1}, make([]byte, 10<<20))
+	l.Append(&Record[*[1 << 10]byte]{Frames: 1}, make([]byte, 10<<20))
 	require.Greater(t, heap(), before+(40<<20))
 	require.Equal(t, len(tickets)+1, answerAll(&l))
 	require.True(t, l.Empty())
@@ -90,7 +90,7 @@ func TestMemoryReturnsAfterABurst(t *testing.T) {
 // Covers: E-40
 func TestACancelStormWhileNothingIsWrittenDoesNotGrow(t *testing.T) {
 	var l Log[int]
-	l.Append(Record[int]{Frames: 1}, []byte("one that stays"))
+	l.Append(&Record[int]{Frames: 1}, []byte("one that stays"))
 	before := uint64(0)
 	for round := range 20 {
 		tickets := make([]Ticket[int], 2000)
@@ -101,7 +101,7 @@ func TestACancelStormWhileNothingIsWrittenDoesNotGrow(t *testing.T) {
 			if i%100 == 0 {
 				enc = make([]byte, 100<<10)
 			}
-			l.Append(r, enc)
+			l.Append(&r, enc)
 		}
 		for i := range tickets {
 			require.True(t, tickets[i].Withdraw().Won)

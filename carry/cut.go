@@ -29,8 +29,7 @@ type Death[T any] struct {
 // had left, that is how many sends are repeated, and whether any record had left.
 func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	l.reading = false
-	l.leadCmds.Store(0)
-	l.leadBytes.Store(0)
+	l.lead.Store(0)
 	start, limit := 0, 0 // offsets in the last claim's block between which bytes were accepted
 	if d.Last.blk != nil && d.Last.Commands > 0 {
 		start = int(d.Last.blk.recs[d.Last.first].off)

@@ -73,8 +73,8 @@ func (s situation) check(t *testing.T) {
 	}
 	r.Attach(&ticket)
 	none := func(e End[string]) { t.Fatalf("%s ended early", e.Owner) }
-	l.Append(r, []byte("it"))
-	l.Append(Record[string]{Owner: "next", Frames: 1}, []byte("next"))
+	l.Append(&r, []byte("it"))
+	l.Append(&Record[string]{Owner: "next", Frames: 1}, []byte("next"))
 	if s.before {
 		span, _ := l.Claim(1, 100, false)
 		l.Cut(Death[string]{Now: 1, Last: span, Written: 2}, none)
@@ -82,7 +82,7 @@ func (s situation) check(t *testing.T) {
 	span, ok := l.Claim(2, 100, false)
 	require.True(t, ok)
 	require.Equal(t, 2, span.Commands)
-	l.Append(later, []byte("later"))
+	l.Append(&later, []byte("later"))
 	if s.abandoned {
 		require.True(t, ticket.Withdraw().Won)
 	}

@@ -38,7 +38,7 @@ type Log[T any] struct {
 	claimed  uint64 // records ever published, and ever acked or taken back by a cut
 	answered uint64
 
-	leadCmds, leadBytes atomic.Int64 // acked by the reader in the chunk at hand, not yet told by End
+	lead atomic.Uint64 // acked by the reader in the chunk at hand, not yet told by End: bytes<<leadBits | commands
 
 	waiting []Away[T]    // records away: a heap by due time
 	holding []*Stream[T] // streams that wait for their in-flight answers
@@ -49,9 +49,12 @@ type Log[T any] struct {
 	nfree int
 }
 
+const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
+
 // Held is what counts against the limits: commands and bytes accepted and not yet done with.
 func (l *Log[T]) Held() (cmds, bytes int) {
-	return l.cmds - int(l.leadCmds.Load()), l.bytes - int(l.leadBytes.Load())
+	lead := l.lead.Load()
+	return l.cmds - int(lead&(1<<leadBits-1)), l.bytes - int(lead>>leadBits)
 }
 
 // InFlight is what the window bounds: published commands that expect a reply, and the bytes published.
@@ -95,29 +98,21 @@ func (l *Log[T]) Empty() bool { return l.cmds == 0 && len(l.untold) == 0 }
 func (l *Log[T]) Untold() int { return len(l.untold) }
 
 // Append puts r at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
-// the log keeps it and kept is true. The caller has made sure of the limits.
-func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
+// the log keeps it and kept is true. r is copied and may be used again. The caller has made sure of the limits.
+func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
 	r.size = uint32(len(enc))
 	l.cmds++
 	l.bytes += len(enc)
-	l.name(&r, settled)
+	l.name(r, settled)
 	if s := r.Stream; s != nil {
 		r.gen = s.gen
 		if s.held.Load() {
-			if w, ok := l.depart(&r, pending, append([]byte(nil), enc...)); ok {
-				l.cmds--
-				l.bytes -= len(enc)
-				s.queued = append(s.queued, w)
-			}
+			l.queueHeld(s, r, enc)
 			return false
 		}
 	}
 	if len(enc) >= BigRequest {
-		b := bigBlock[T](enc)
-		l.insert(b, l.tail)
-		l.place(b, &r, 0)
-		b.back = 1
-		l.aim()
+		l.appendBig(r, enc)
 		return true
 	}
 	b := l.tail
@@ -128,10 +123,28 @@ func (l *Log[T]) Append(r Record[T], enc []byte) (kept bool) {
 	}
 	off := len(b.buf)
 	b.buf = append(b.buf, enc...)
-	l.place(b, &r, off)
+	l.place(b, r, off)
 	b.back = b.n
 	l.aim()
 	return false
+}
+
+// queueHeld keeps r away from the chain until its stream goes on.
+func (l *Log[T]) queueHeld(s *Stream[T], r *Record[T], enc []byte) {
+	if w, ok := l.depart(r, pending, append([]byte(nil), enc...)); ok {
+		l.cmds--
+		l.bytes -= len(enc)
+		s.queued = append(s.queued, w)
+	}
+}
+
+// appendBig makes a block of its own of enc.
+func (l *Log[T]) appendBig(r *Record[T], enc []byte) {
+	b := bigBlock[T](enc)
+	l.insert(b, l.tail)
+	l.place(b, r, 0)
+	b.back = 1
+	l.aim()
 }
 
 // name gives r its next sequence number and makes it pending in this log, coming from the state from. False: the
@@ -149,7 +162,9 @@ func (l *Log[T]) name(r *Record[T], from uint32) bool {
 	if from == away && t.home.Load() != l {
 		t.moved = true
 	}
-	t.home.Store(l)
+	if t.home.Load() != l {
+		t.home.Store(l)
+	}
 	if from == settled {
 		atomic.StoreUint32(&t.word, pending)
 		return true

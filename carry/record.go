@@ -63,7 +63,6 @@ type Record[T any] struct {
 // memory of the caller (a pooled call object).
 type Ticket[T any] struct {
 	word  uint32
-	Tag   uint32 // free for the engine: the index in a batch
 	moved bool   // it has been in more than one log
 	seq   uint64
 	blk   *block[T]

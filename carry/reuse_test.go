@@ -10,7 +10,7 @@ import (
 func again(l *Log[string], t *Ticket[string], owner string, frames uint16) {
 	r := Record[string]{Owner: owner, Frames: frames, Class: Replay, Budget: 3}
 	r.Attach(t)
-	l.Append(r, []byte(owner))
+	l.Append(&r, []byte(owner))
 }
 
 // deliver is the reader with a reply for the oldest record.
@@ -109,7 +109,7 @@ func TestAChunkEndsBeforeWhatIsSplicedAfterItBegan(t *testing.T) {
 	require.Equal(t, "first", string(s.Bytes))
 	ws := l.Evict()
 	require.Len(t, ws, 1)
-	l.Append(Record[string]{Owner: "large", Frames: 1}, make([]byte, BigRequest))
+	l.Append(&Record[string]{Owner: "large", Frames: 1}, make([]byte, BigRequest))
 	_, ok := l.Claim(1, 100, false)
 	require.False(t, ok, "too large while something is in flight; but the cursor has moved on to it")
 	require.NotSame(t, l.at, l.cur)

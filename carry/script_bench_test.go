@@ -27,7 +27,7 @@ func (b *bench) append(r Record[string], name string, size int) {
 		b.printf("%s: refused, the stream is broken", name)
 		return
 	}
-	if b.l.Append(r, []byte(enc)) {
+	if b.l.Append(&r, []byte(enc)) {
 		b.printf("%s is a block of its own", name)
 	}
 }

@@ -19,7 +19,6 @@ const (
 type End[T any] struct {
 	Owner  T
 	Stream *Stream[T]
-	Tag    uint32 // of its ticket
 	Why    Why
 	Fate   Fate
 	Sends  int
@@ -33,9 +32,6 @@ func (r *Record[T]) end(why Why, published bool) End[T] {
 	e := End[T]{Owner: r.Owner, Stream: r.Stream, Why: why, Fate: r.Fate(published), Sends: r.Sends(), Start: r.Start}
 	if published {
 		e.Sends++
-	}
-	if r.ticket != nil {
-		e.Tag = r.ticket.Tag
 	}
 	if t := r.ticket; t != nil {
 		t.blk = nil

@@ -16,14 +16,14 @@ func TestAWithdrawalAfterItsBlockWasRecycledTouchesNoStranger(t *testing.T) {
 	var old Ticket[string]
 	r := Record[string]{Owner: "old", Frames: 1}
 	r.Attach(&old)
-	l.Append(r, []byte("old"))
+	l.Append(&r, []byte("old"))
 	first := l.tail
 	answerAll(&l)
 	strangers := make([]Ticket[string], 600)
 	for i := range strangers {
 		r := Record[string]{Owner: "stranger", Frames: 1}
 		r.Attach(&strangers[i])
-		l.Append(r, []byte("stranger"))
+		l.Append(&r, []byte("stranger"))
 	}
 	require.Same(t, first, l.head, "the block is in use again")
 	require.Equal(t, Withdrawal{}, seen(old.Withdraw()))
@@ -36,7 +36,7 @@ func TestAWithdrawalAfterItsBlockWasRecycledTouchesNoStranger(t *testing.T) {
 	r = Record[string]{Owner: "new", Frames: 1}
 	require.True(t, old.Reusable())
 	r.Attach(&old)
-	l.Append(r, []byte("new"))
+	l.Append(&r, []byte("new"))
 	w := old.Withdraw()
 	require.Equal(t, Withdrawal{Won: true, At: l.Published(), Fate: NotSent}, w)
 	live = 0
@@ -114,7 +114,7 @@ func withdrawWhileMoving(t *testing.T, n, callersN int) {
 				r.Attach(&tickets[i])
 				l := &logs[i%2]
 				l.Lock()
-				l.Append(r, []byte("0123456789"))
+				l.Append(&r, []byte("0123456789"))
 				l.Unlock()
 				if i%3 == 0 && callersN > 1 {
 					runtime.Gosched()
@@ -149,7 +149,7 @@ func TestATicketThatWasInTwoLogsIsNotReusable(t *testing.T) {
 	var ticket Ticket[int]
 	r := Record[int]{Owner: 1, Frames: 1}
 	r.Attach(&ticket)
-	a.Append(r, []byte("x"))
+	a.Append(&r, []byte("x"))
 	require.True(t, ticket.Reusable())
 	require.Equal(t, 1, a.Splice(a.Evict()))
 	require.True(t, ticket.Reusable())
@@ -168,7 +168,7 @@ func TestTheFateOfARecordAwayIsInTheWordThatIsWon(t *testing.T) {
 	var ticket Ticket[int]
 	r := Record[int]{Owner: 1, Frames: 1, Class: Replay, Budget: 3}
 	r.Attach(&ticket)
-	l.Append(r, []byte("x"))
+	l.Append(&r, []byte("x"))
 	refuse := func(ran bool) uint32 {
 		s, ok := l.Claim(1, 1<<20, false)
 		require.True(t, ok)

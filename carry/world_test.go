@@ -167,11 +167,10 @@ func (w *world) submit() {
 			} else {
 				t = new(Ticket[int])
 			}
-			t.Tag = uint32(e.id)
 			r.Attach(t)
 			w.tickets[e.id] = t
 		}
-		w.l.Append(r, slices.Clone(e.enc))
+		w.l.Append(&r, slices.Clone(e.enc))
 		w.m.append(e)
 	}
 }

@@ -68,10 +68,6 @@ func replyError(err error, refused, maybe bool, sends int) error {
 // owner's code does can make the reply count twice. took: the frames at s.r are its reply.
 func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, took bool) {
 	owner, start, sends, stream := rec.Owner, rec.Start, s.sends, rec.Stream
-	tag := uint32(0)
-	if t := rec.Ticket(); t != nil {
-		tag = t.Tag
-	}
 	rec.Owner = entry{}
 	rec.Settle()
 	s.advance(took)
@@ -87,15 +83,46 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	switch d := owner.done.(type) {
 	case *call:
 		d.finish(err, true)
-	case *batch:
-		d.finish(tag, err, true)
+	case *member:
+		d.batch.errs[d.i] = err
+		if s.lot != d.batch {
+			s.tellLot()
+			s.lot = d.batch
+		}
+		s.lotN++
 	default:
+		s.letLoose()
 		s.e.log.Lead(&s.chunk)
 		s.stage = stageComplete
 		d.Complete(owner.cmd, err)
 		s.stage = stageOwn
 	}
 	s.flowDone()
+}
+
+// letLoose is called before foreign code that may keep the reader for long: nobody waits for the chunk at hand.
+func (s *session) letLoose() {
+	s.tellLot()
+	if s.loosened {
+		return
+	}
+	s.loosened = true
+	s.e.log.Lock()
+	s.loose = true
+	waits, _ := s.e.log.Queued()
+	wake := waits > 0 && s.e.unpark()
+	s.e.log.Unlock()
+	if wake {
+		s.e.signal()
+	}
+}
+
+// tellLot counts the outcomes that one batch got in a row.
+func (s *session) tellLot() {
+	if s.lotN > 0 {
+		s.lot.settle(s.lotN)
+		s.lot, s.lotN = nil, 0
+	}
 }
 
 // flowDone counts the command that was just told out of its Stream: a Flush returns after the completions.
@@ -259,11 +286,7 @@ func (s *session) leaver(rec *carry.Record[entry]) {
 
 // leaving is the outcome of rec if its caller turns out to have left; to be taken before rec goes away.
 func leaving(rec *carry.Record[entry]) carry.End[entry] {
-	x := carry.End[entry]{Owner: rec.Owner, Stream: rec.Stream, Start: rec.Start, Sends: rec.Sends(), Fate: rec.Fate(false)}
-	if t := rec.Ticket(); t != nil {
-		x.Tag = t.Tag
-	}
-	return x
+	return carry.End[entry]{Owner: rec.Owner, Stream: rec.Stream, Start: rec.Start, Sends: rec.Sends(), Fate: rec.Fate(false)}
 }
 
 // left tells a caller who left that he may go.

@@ -14,13 +14,14 @@ const (
 	pieceBytes    = 64 << 10
 )
 
-// batch is one DoBatch: the completion of all its commands, and the tickets by which it can leave.
+// batch is one DoBatch: its commands, and the tickets by which it can leave.
 type batch struct {
-	tickets []carry.Ticket[entry]
-	in      []bool // admitted
+	members []member
+	tickets []carry.Ticket[entry] // of a ctx that can end
 	recs    []carry.Record[entry]
 	encs    [][]byte
 	scratch []byte
+	draft   draft
 	errs    []error
 	start   int64   // of the first piece
 	own     []error // errs when the caller gave none
@@ -29,17 +30,23 @@ type batch struct {
 	ready   chan struct{}
 }
 
+// member is one command of a batch. Members do not change while their batch is used again for others like it: the
+// reader finds them in its cache.
+type member struct {
+	batch *batch
+	i     int
+}
+
 func newBatch() any { return &batch{ready: make(chan struct{}, 1)} }
 
-// Complete makes batch a Completion so that an entry can hold it; the engine calls finish.
-func (b *batch) Complete(Command, error) {}
+// Complete makes member a Completion so that an entry can hold it; the engine calls finish.
+func (*member) Complete(Command, error) {}
 
-func (b *batch) finish(i uint32, err error, clean bool) {
-	b.errs[i] = err
-	if !clean {
-		b.dirty.Store(true)
-	}
-	b.settle(1)
+// finish is an outcome that does not come from a reply; the reader tells those by the lot.
+func (m *member) finish(err error) {
+	m.batch.errs[m.i] = err
+	m.batch.dirty.Store(true)
+	m.batch.settle(1)
 }
 
 func (b *batch) settle(n int) {
@@ -66,11 +73,7 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 		b.own = grow(b.own, len(cmds))
 		b.errs = b.own
 	}
-	// Tickets are not cleared: old records of the log may still look at their sequence numbers, under the lock.
-	if cap(b.tickets) < len(cmds) {
-		b.tickets = make([]carry.Ticket[entry], len(cmds))
-	}
-	b.tickets, b.in = b.tickets[:len(cmds)], grow(b.in, len(cmds))
+	b.size(len(cmds), ctx.Done() != nil)
 	for from := 0; from < len(cmds); {
 		from = e.piece(ctx, b, cmds, from)
 	}
@@ -89,13 +92,17 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 		}
 	}
 	var first error
-	reusable := !b.dirty.Load()
-	for i, err := range b.errs {
-		if first == nil {
+	for _, err := range b.errs {
+		if err != nil {
 			first = err
+			break
 		}
+	}
+	reusable := len(b.tickets) == 0 || !b.dirty.Load()
+	for i := range b.tickets {
 		reusable = reusable && b.tickets[i].Reusable()
 	}
+	b.dirty.Store(false)
 	b.errs = nil
 	if reusable {
 		clear(b.own)
@@ -103,6 +110,27 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 	}
 	return first
 }
+
+// size makes b fit for n commands. Without leave nobody can withdraw them, and they need no tickets.
+func (b *batch) size(n int, leave bool) {
+	if len(b.members) < n {
+		b.members = make([]member, n)
+		for i := range b.members {
+			b.members[i] = member{b, i}
+		}
+	}
+	if !leave {
+		n = 0
+	}
+	// Tickets are not cleared: old records of the log may still look at their sequence numbers, under the lock.
+	if cap(b.tickets) < n {
+		b.tickets = make([]carry.Ticket[entry], n)
+	}
+	b.tickets = b.tickets[:n]
+}
+
+// memberOf is the index of the command of r in its batch.
+func memberOf(r *carry.Record[entry]) int { return r.Owner.done.(*member).i }
 
 // grow returns s with length n and zero values.
 func grow[S any](s []S, n int) []S {
@@ -125,30 +153,36 @@ func (e *Engine) piece(ctx context.Context, b *batch, cmds []Command, from int) 
 	for ; i < len(cmds) && len(b.recs) < pieceCommands && size < pieceBytes; i++ {
 		// The capacity keeps a request that is to become a block of its own out of the shared buffer.
 		room := min(cap(buf)-len(buf), carry.BigRequest-1)
-		rec, enc, timeout, err := e.prepare(ctx, cmds[i], buf[len(buf):len(buf):len(buf)+room])
-		if err != nil {
+		b.recs = append(b.recs, carry.Record[entry]{})
+		rec := &b.recs[len(b.recs)-1]
+		d := &b.draft
+		*d = draft{rec: rec, enc: buf[len(buf) : len(buf) : len(buf)+room]}
+		if err := e.prepare(ctx, cmds[i], d); err != nil {
+			b.recs = b.recs[:len(b.recs)-1]
 			b.errs[i] = e.reject(err)
 			continue
 		}
-		if len(enc) <= room {
-			buf = buf[:len(buf)+len(enc)]
+		if len(d.enc) <= room {
+			buf = buf[:len(buf)+len(d.enc)]
 		}
-		size += len(enc)
-		rec.Owner = entry{cmds[i], b}
-		rec.SettleBy = int64(timeout) // made absolute when it is appended
-		b.tickets[i].Tag = uint32(i)
-		rec.Attach(&b.tickets[i])
-		b.recs, b.encs = append(b.recs, rec), append(b.encs, enc)
+		size += len(d.enc)
+		rec.Owner = entry{cmds[i], &b.members[i]}
+		rec.SettleBy = int64(d.spec.Timeout) // made absolute when it is appended
+		if len(b.tickets) > 0 {
+			rec.Attach(&b.tickets[i])
+		}
+		b.encs = append(b.encs, d.enc)
 	}
 	if len(b.recs) > 0 {
 		if err := e.admitPiece(ctx, b, size); err != nil {
 			for j := range b.recs {
-				b.errs[b.recs[j].Ticket().Tag] = e.reject(err)
+				b.errs[memberOf(&b.recs[j])] = e.reject(err)
 			}
 		}
 	}
 	clear(b.recs)
 	clear(b.encs)
+	b.draft = draft{}
 	return i
 }
 
@@ -183,13 +217,12 @@ func (e *Engine) admitPiece(ctx context.Context, b *batch, size int) error {
 		r := &b.recs[j]
 		timeout := r.SettleBy
 		r.SettleBy = 0
-		b.in[r.Ticket().Tag] = true
 		e.append(r, b.encs[j], time.Duration(timeout))
 		if b.start == 0 {
 			b.start = r.Start
 		}
 	}
-	wake := e.unpark()
+	wake := e.parked && e.due() && e.unpark()
 	l.Unlock()
 	if wake {
 		e.signal()
@@ -210,7 +243,7 @@ func (e *Engine) admitParts(ctx context.Context, b *batch) error {
 		b.recs, b.encs = recs[from:to], encs[from:to]
 		if err := e.admitPiece(ctx, b, size); err != nil {
 			for j := from; j < len(recs); j++ {
-				b.errs[recs[j].Ticket().Tag] = e.reject(err)
+				b.errs[memberOf(&recs[j])] = e.reject(err)
 			}
 			return nil
 		}
@@ -223,9 +256,7 @@ func (e *Engine) admitParts(ctx context.Context, b *batch) error {
 func (e *Engine) withdrawBatch(b *batch, cause error) {
 	won := 0
 	for i := range b.tickets {
-		if !b.in[i] {
-			continue
-		}
+		// One that was not admitted has nothing to take back.
 		if w := b.tickets[i].Withdraw(); w.Won {
 			won++
 			b.dirty.Store(true)

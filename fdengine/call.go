@@ -4,7 +4,7 @@ import (
 	"github.com/fdengine/fullduplex/carry"
 )
 
-// entry is what the log keeps for the engine: the command and who is told. done is a *call, a *batch, the idle
+// entry is what the log keeps for the engine: the command and who is told. done is a *call, a *member, the idle
 // pinger, or a user's Completion.
 type entry struct {
 	cmd  Command
@@ -13,14 +13,12 @@ type entry struct {
 
 // call is one Do: where its outcome arrives. Calls are pooled; see clean.
 type call struct {
-	ticket  carry.Ticket[entry]
-	ready   chan struct{} // cap 1
-	err     error
-	clean   bool // the reader delivered it: no ghost can point at the ticket, it may be used again
-	scratch []byte
+	ticket carry.Ticket[entry]
+	ready  chan struct{} // cap 1
+	err    error
+	start  int64
+	clean  bool // the reader delivered it: no ghost can point at the ticket, it may be used again
 }
-
-const keepScratch = 4 << 10
 
 func newCall() any { return &call{ready: make(chan struct{}, 1)} }
 
@@ -35,9 +33,6 @@ func (c *call) finish(err error, clean bool) {
 // release puts c back for the next Do.
 func (e *Engine) release(c *call) {
 	c.err, c.clean = nil, false
-	if cap(c.scratch) > keepScratch {
-		c.scratch = nil
-	}
 	e.calls.Put(c)
 }
 

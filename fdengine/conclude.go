@@ -91,7 +91,7 @@ func (e *Engine) tellAll(ends []carry.End[entry], class, cause error) {
 // isForeign says whether telling x runs code that is not ours.
 func isForeign(x carry.End[entry]) bool {
 	switch x.Owner.done.(type) {
-	case *call, *batch:
+	case *call, *member:
 		return x.Why == carry.WhyRefused
 	}
 	return true
@@ -141,8 +141,8 @@ func (e *Engine) tell(x carry.End[entry], err error) {
 	switch d := x.Owner.done.(type) {
 	case *call:
 		d.finish(err, false)
-	case *batch:
-		d.finish(x.Tag, err, false)
+	case *member:
+		d.finish(err)
 	default:
 		caught := func(p error) {
 			e.caught.Add(1)

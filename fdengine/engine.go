@@ -62,9 +62,9 @@ type Engine struct {
 	leaseCtx  context.Context
 	leaseStop context.CancelFunc
 
-	calls, batches, waiters sync.Pool
-	readBuf                 []byte   // of the last session, for the next one; engine goroutine
-	serving                 *session // the one the engine goroutine works on, also while it is ending
+	calls, drafts, batches, waiters sync.Pool
+	readBuf                         []byte   // of the last session, for the next one; engine goroutine
+	serving                         *session // the one the engine goroutine works on, also while it is ending
 }
 
 // New starts an engine. It dials nothing before there is work. Options are checked as Validate does.
@@ -84,7 +84,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.room.cmds = e.opt.Window + e.opt.Queue
 	e.room.bytes = e.opt.WindowBytes + e.opt.QueueBytes
-	e.calls.New, e.batches.New = newCall, newBatch
+	e.calls.New, e.drafts.New, e.batches.New = newCall, newDraft, newBatch
 	e.leaseCtx, e.leaseStop = context.WithCancel(context.Background())
 	e.sweepParked = true
 	e.start(e.run)
@@ -163,6 +163,25 @@ func (e *Engine) unpark() bool {
 		return true
 	}
 	return false
+}
+
+// due says whether what waits is worth a write now. While the reader wakes callers, who are about to submit again, or
+// while more is in flight than waits and the server is near, it is not: the reader asks again when it is done. Under
+// the lock.
+func (e *Engine) due() bool {
+	s := e.sess
+	if s == nil {
+		return true
+	}
+	waits, bytes := e.log.Queued()
+	inFlight, _ := e.log.InFlight()
+	switch {
+	case bytes >= yieldEnough:
+		return true
+	case e.log.Reading():
+		return s.loose
+	}
+	return waits >= inFlight || !s.near
 }
 
 // signal wakes the engine goroutine.

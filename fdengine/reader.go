@@ -56,6 +56,10 @@ type readState struct {
 	push    int                  // length of the push frame at hand
 	flow    *carry.Stream[entry] // of the command being told
 	samples []Sample
+	lot     *batch // whose outcomes were told last, and how many it does not know of yet
+	lotN    int
+
+	loosened bool // loose was set for the chunk at hand
 }
 
 // load puts bytes that the handshake read too much into the buffer.
@@ -154,6 +158,7 @@ func (s *session) process() bool {
 		}
 		s.fell = asPanic(err) // only Guard leaves a foreign stage behind
 	}
+	s.tellLot()
 	own := asPanic(err)
 	if own != nil && own.Boundary == stageNames[stageOwn] {
 		s.giveBack()
@@ -165,7 +170,7 @@ func (s *session) process() bool {
 	var first bool
 	l.Lock()
 	l.End(&s.chunk)
-	s.inChunk = false
+	s.inChunk, s.loose, s.loosened = false, false, false
 	s.base = min(s.base+busy, now) // what foreign code took is not the peer's time; nor is it for the write:
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
@@ -231,7 +236,12 @@ func (s *session) account(now int64) (wake bool) {
 	}
 	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
 	e.letIn()
-	return (e.wantAck || s.endNext != reasonNone) && e.unpark()
+	if s.probeAt != 0 && e.log.Acked() >= s.probe {
+		s.near = now-s.probeAt < 500000
+		s.probeAt = 0
+	}
+	waits, _ := e.log.Queued()
+	return e.parked && (waits > 0 && e.due() || e.wantAck && waits == 0 || s.endNext != reasonNone) && e.unpark()
 }
 
 // walk takes frames off the buffer until it needs more bytes, or the stream is lost. It runs inside one Guard for
@@ -310,6 +320,7 @@ func (s *session) head() *carry.Record[entry] {
 func (s *session) pushed(frame []byte) {
 	s.push = len(frame)
 	if f := s.e.opt.OnPush; f != nil {
+		s.letLoose()
 		s.stage = stagePush
 		f(frame)
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/valyala/bytebufferpool"
-
 	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/panics"
 )
@@ -23,20 +21,9 @@ func (e *Engine) Do(ctx context.Context, cmd Command) error {
 
 func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (accepted bool, err error) {
 	c := e.calls.Get().(*call)
-	rec, enc, timeout, err := e.prepare(ctx, cmd, c.scratch[:0])
-	if err != nil {
+	if err := e.launch(ctx, cmd, c, s); err != nil {
 		e.release(c)
 		return false, e.reject(err)
-	}
-	rec.Owner, rec.Stream = entry{cmd, c}, s
-	rec.Attach(&c.ticket)
-	kept, err := e.admit(ctx, &rec, enc, timeout, false)
-	if err != nil {
-		e.release(c)
-		return false, e.reject(err)
-	}
-	if c.scratch = enc; kept {
-		c.scratch = nil
 	}
 	if done := ctx.Done(); done == nil {
 		<-c.ready
@@ -45,17 +32,33 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 		case <-c.ready:
 		case <-done:
 			if w := c.ticket.Withdraw(); w.Won {
-				return true, e.withdrawn(rec.Start, s, w, ctx.Err())
+				return true, e.withdrawn(c.start, s, w, ctx.Err())
 			}
 			<-c.ready
 			c.err = leftBy(c.err, ctx.Err())
 		}
 	}
 	err = c.err
-	if c.clean && c.ticket.Reusable() {
+	if ctx.Done() == nil || c.clean && c.ticket.Reusable() {
 		e.release(c)
 	}
 	return true, err
+}
+
+// launch prepares and admits the command of c. It is apart from do so that the caller waits on a shallow stack.
+func (e *Engine) launch(ctx context.Context, cmd Command, c *call, s *carry.Stream[entry]) error {
+	d := e.drafts.Get().(*draft)
+	err := e.prepare(ctx, cmd, d)
+	if err == nil {
+		d.rec.Owner, d.rec.Stream = entry{cmd, c}, s
+		if ctx.Done() != nil { // else nobody can withdraw it
+			d.rec.Attach(&c.ticket)
+		}
+		err = e.admit(ctx, d, false)
+		c.start = d.rec.Start
+	}
+	e.discard(d)
+	return err
 }
 
 // Submit queues cmd and returns; done is told the outcome, once, unless Submit returns an error (then nothing was
@@ -75,20 +78,16 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 	if done == nil {
 		return e.reject(&CallError{Fate: carry.NotSent, Cause: errNoCompletion})
 	}
-	scratch := bytebufferpool.Get()
-	rec, enc, timeout, err := e.prepare(ctx, cmd, scratch.B[:0])
+	d := e.drafts.Get().(*draft)
+	err := e.prepare(ctx, cmd, d)
 	if err == nil {
-		rec.Owner, rec.Stream = entry{cmd, done}, s
+		d.rec.Owner, d.rec.Stream = entry{cmd, done}, s
 		if at, ok := ctx.Deadline(); ok {
-			rec.SettleBy = max(int64(at.Sub(e.base)), 1)
+			d.rec.SettleBy = max(int64(at.Sub(e.base)), 1)
 		}
-		var kept bool
-		if kept, err = e.admit(ctx, &rec, enc, timeout, try); kept {
-			enc = nil // the log has it now
-		}
+		err = e.admit(ctx, d, try)
 	}
-	scratch.B = enc // with its length: the pool learns from it how large its buffers should be
-	bytebufferpool.Put(scratch)
+	e.discard(d)
 	if err != nil {
 		return e.reject(err)
 	}
@@ -101,43 +100,33 @@ var (
 	errEmpty        = errors.New("fdengine: the encoded request is empty")
 )
 
-// prepare runs the caller's side: ctx, gate, spec and encoder. No lock is held and nothing is queued; its errors
-// are CallErrors with fate NotSent.
-func (e *Engine) prepare(ctx context.Context, cmd Command, dst []byte) (rec carry.Record[entry], enc []byte, timeout time.Duration, err error) {
+// prepare runs the caller's side into d: ctx, gate, spec and encoder, which writes into
+// d.enc. No lock is held and nothing is queued; its errors are CallErrors with fate NotSent.
+func (e *Engine) prepare(ctx context.Context, cmd Command, d *draft) error {
 	if cmd == nil {
-		return rec, nil, 0, notSent(nil, errNoCommand)
+		return notSent(nil, errNoCommand)
 	}
 	if ctx.Done() != nil && ctx.Err() != nil {
-		return rec, nil, 0, notSent(nil, ctx.Err())
+		return notSent(nil, ctx.Err())
 	}
 	if e.opt.Gate != nil {
 		if err := panics.Catch("Gate", func() error { return e.opt.Gate(ctx, cmd) }); err != nil {
-			return rec, nil, 0, notSent(nil, err)
+			return notSent(nil, err)
 		}
 	}
-	var spec Spec
-	var judge bool
-	err = panics.Catch("AppendRequest", func() (err error) {
-		if s, ok := cmd.(Speccer); ok {
-			spec = s.Spec()
-		}
-		_, judge = cmd.(Verdicter)
-		enc, err = cmd.AppendRequest(dst)
-		return err
-	})
-	switch {
+	d.cmd = cmd
+	switch err := panics.Catch("AppendRequest", d.encode); {
 	case err != nil:
-		return rec, nil, 0, notSent(nil, err)
-	case len(enc) == 0:
-		return rec, nil, 0, notSent(nil, errEmpty)
-	case len(enc) > e.opt.MaxRequest:
-		return rec, nil, 0, notSent(ErrTooLarge, fmt.Errorf("request of %d bytes, limit %d", len(enc), e.opt.MaxRequest))
+		return notSent(nil, err)
+	case len(d.enc) == 0:
+		return notSent(nil, errEmpty)
+	case len(d.enc) > e.opt.MaxRequest:
+		return notSent(ErrTooLarge, fmt.Errorf("request of %d bytes, limit %d", len(d.enc), e.opt.MaxRequest))
 	}
-	if err := spec.fill(&rec, e.opt.Budget); err != nil {
-		return rec, nil, 0, notSent(nil, err)
+	if err := d.spec.fill(d.rec, e.opt.Budget); err != nil {
+		return notSent(nil, err)
 	}
-	rec.Judge = judge
-	return rec, enc, spec.Timeout, nil
+	return nil
 }
 
 // fill checks s and writes it into r.
@@ -160,48 +149,57 @@ func (s *Spec) fill(r *carry.Record[entry], budget int) error {
 	if s.Budget != 0 {
 		budget = min(max(s.Budget, 0), maxBudget)
 	}
-	switch ms := s.Block.Milliseconds(); {
+	switch {
 	case s.Block < 0:
 		r.Block = carry.BlockForever
 	case s.Block > 0:
-		r.Block = uint32(min(ms+1, int64(carry.BlockForever-1)))
+		r.Block = uint32(min(s.Block.Milliseconds()+1, int64(carry.BlockForever-1)))
 	}
 	r.Class, r.Route, r.Opaque = s.Class, s.Route, s.Opaque
 	r.Budget, r.Frames, r.Skip = uint16(budget), uint16(frames), uint16(s.Skip)
 	return nil
 }
 
-// admit appends r when there is room, or waits for it (try: does not). kept as in Log.Append.
-func (e *Engine) admit(ctx context.Context, r *carry.Record[entry], enc []byte, timeout time.Duration, try bool) (kept bool, err error) {
+// admit appends the request of d when there is room, or waits for it (try: does not).
+func (e *Engine) admit(ctx context.Context, d *draft, try bool) error {
 	l := &e.log
 	l.Lock()
-	if err := e.refuses(r.Stream); err != nil {
+	if err := e.refuses(d.rec.Stream); err != nil {
 		l.Unlock()
-		return false, err
+		return err
 	}
-	if e.room.first != nil || !e.fits(1, len(enc)) {
+	if e.room.first != nil || !e.fits(1, len(d.enc)) {
 		if try {
 			l.Unlock()
-			return false, notSent(ErrQueueFull, nil)
+			return notSent(ErrQueueFull, nil)
 		}
-		if err := e.reserve(ctx, 1, len(enc)); err != nil {
+		if err := e.makeRoom(ctx, d); err != nil {
 			l.Unlock()
-			return false, notSent(nil, err)
-		}
-		e.spend(1, len(enc))
-		if err := e.refuses(r.Stream); err != nil {
-			e.letIn()
-			l.Unlock()
-			return false, err
+			return err
 		}
 	}
-	kept = e.append(r, enc, timeout)
-	wake := e.unpark()
+	if e.append(d.rec, d.enc, d.spec.Timeout) {
+		d.enc = nil // the log has it now
+	}
+	wake := e.parked && e.due() && e.unpark()
 	l.Unlock()
 	if wake {
 		e.signal()
 	}
-	return kept, nil
+	return nil
+}
+
+// makeRoom waits until the request of d may enter. Called with the lock held, returns with it held.
+func (e *Engine) makeRoom(ctx context.Context, d *draft) error {
+	if err := e.reserve(ctx, 1, len(d.enc)); err != nil {
+		return notSent(nil, err)
+	}
+	e.spend(1, len(d.enc))
+	err := e.refuses(d.rec.Stream)
+	if err != nil {
+		e.letIn()
+	}
+	return err
 }
 
 // refuses says why nothing may be accepted now; nil when it may. Under the lock.
@@ -231,7 +229,7 @@ func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duratio
 		e.nextSettle = r.SettleBy
 	}
 	e.count.Accepted++
-	return e.log.Append(*r, enc)
+	return e.log.Append(r, enc)
 }
 
 // withdrawn ends a call whose caller left.

@@ -70,6 +70,10 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	}
 	s := e.sess
 	if s != nil && !s.dead {
+		if waits, _ := l.Queued(); waits > 0 && e.parked {
+			s.force, s.near = true, false
+			wake = e.unpark() || wake
+		}
 		cut, poke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet
@@ -221,7 +225,7 @@ func (e *Engine) sendPing(s *session) {
 	}
 	rec.Start = e.stamp()
 	s.pinging = true
-	l.Append(rec, enc)
+	l.Append(&rec, enc)
 	wake := e.unpark()
 	l.Unlock()
 	if wake {

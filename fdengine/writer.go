@@ -126,11 +126,20 @@ func (s *session) writeLoop() reason {
 			e.await(waits > 0)
 			continue
 		}
+		if !s.force && !s.loose && e.log.Reading() && bytes < yieldEnough {
+			e.await(true)
+			continue
+		}
 		if y.before(waits, bytes, waits+inFlight, e.count.Accepted) {
 			l.Unlock()
 			y.yield(e)
 			continue
 		}
+		if !s.force && !e.due() {
+			e.await(true)
+			continue
+		}
+		s.force = false
 		if e.opt.Limiter != nil && !s.allowed(room, e.opt.WindowBytes-flying, alone) {
 			continue // the lock is released
 		}
@@ -175,6 +184,9 @@ func (s *session) send(span carry.Span[entry]) {
 	now := e.stamp()
 	var ends []carry.End[entry]
 	l.Lock()
+	if s.probeAt == 0 {
+		s.probe, s.probeAt = l.Published(), now
+	}
 	s.writing, s.written, s.assumed = false, n, sure != n
 	s.active = now
 	if !s.pinging {
