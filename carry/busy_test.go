@@ -18,7 +18,7 @@ func TestABlockThatIsBeingWrittenIsNotGivenToOthers(t *testing.T) {
 			again(&l, new(Ticket[string]), "mine", 1)
 			if want++; blocks > 1 {
 				want++
-				l.Append(Record[string]{Owner: "large", Frames: 1}, make([]byte, BigRequest)) // ends the block
+				l.Append(&Record[string]{Owner: "large", Frames: 1}, make([]byte, BigRequest)) // ends the block
 			}
 		}
 		s, ok := l.Claim(1, 1<<20, false)
