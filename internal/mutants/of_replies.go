@@ -54,7 +54,7 @@ func ofReplies() []Mutant {
 		},
 		{
 			Name: "refusal-pause-not-growing", File: answer,
-			Old: "d = low << n", New: "d = low",
+			Old: "if n < 30 && low<<n < high {", New: "if d = low; n < 0 {",
 			Breaks: "the pause between refusals does not grow",
 			Kill:   []Killer{by("fdengine", "TestThePauseBetweenRefusalsGrowsAndTheServersWordComesFirst")},
 		},

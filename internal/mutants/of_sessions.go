@@ -42,7 +42,7 @@ func ofSessions() []Mutant {
 		},
 		{
 			Name: "session-backoff-not-growing", File: run,
-			Old: "d = low << n", New: "d = low",
+			Old: "if n < 30 && low<<n < high {", New: "if d = low; n < 0 {",
 			Breaks: "dials in a row come without growing pauses",
 			Kill:   []Killer{by("fdengine", "TestDialsFollowTheBackoff")},
 		},
