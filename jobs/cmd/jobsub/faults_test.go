@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/fdengine/fullduplex/internal/testserver"
@@ -59,6 +60,11 @@ func TestAllFaultsAreToldAtOnceByTheNamesOfTheirOptions(t *testing.T) {
 		require.Contains(t, s.Error, fault)
 	}
 	require.Equal(t, exitFailed, s.Exit)
+	code, _, errs = jobsub("x\n", "submit", "--to", "embedded:", "--resume", "", "--report", "", "--queue", "")
+	require.Equal(t, exitFailed, code)
+	for _, name := range []string{"resume", "report", "queue"} { // an empty variable of a shell switched them off
+		require.Contains(t, errs, "--"+name+" is empty: want")
+	}
 	for _, outage := range []string{"-1s", "-1ns"} {
 		code, _, errs := jobsub("x\n", "submit", "--to", "embedded:", "--max-outage", outage)
 		require.Equal(t, exitFailed, code)
@@ -150,4 +156,20 @@ func TestTheFormatThatWasChosenIsSaidAndFitsTheTargetBeforeAnythingIsSent(t *tes
 		require.Regexp(t, "accepted=0|jobs=0", out)
 	}
 	require.Zero(t, s.Int("LLEN", "l"))
+}
+
+// --retries 0 was taken for its default, which is 16 for jobs with ids.
+func TestNoRetriesIsWhatZeroRetriesMeans(t *testing.T) {
+	for want, args := range map[int][]string{0: nil, -1: {"--retries", "0"}, 3: {"--retries", "3"}} {
+		f := flags{to: []string{"embedded:"}, ids: "auto"}
+		c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
+			o, faults := f.faults(c)
+			require.Empty(t, faults)
+			require.Equal(t, want, o.Retries)
+			return nil
+		}}
+		f.add(c, false)
+		c.SetArgs(append([]string{}, args...))
+		require.NoError(t, c.Execute())
+	}
 }

@@ -38,7 +38,7 @@ func (f *flags) add(c *cobra.Command, bench bool) {
 	}
 	fs.Float64Var(&f.rate, "rate", 0, "jobs per second; 0 = as fast as the server answers")
 	fs.IntVar(&f.window, "window", 4096, "jobs in flight")
-	fs.IntVar(&f.retries, "retries", 0, "send a job that may have been taken up to `N` more times: none is lost, and without ids some may be there twice (default 16 for jobs whose id is remembered, else none)")
+	fs.IntVar(&f.retries, "retries", 0, "send a job that may have been taken up to `N` more times: none is lost, and without ids some may be there twice; 0 = never (default 16 for jobs whose id is remembered, else never)")
 	fs.BoolVar(&f.noRetry, "no-retry", false, "never send a job again that may have been taken: without ids that is the default")
 	fs.DurationVar(&f.outage, "max-outage", 30*time.Second, "how long a job waits while the server is away or refuses to serve; then the run ends")
 	fs.DurationVar(&f.drain, "drain", 10*time.Second, "how long an interrupted run waits for answers; 0s = not at all")
@@ -103,11 +103,17 @@ func (f *flags) faults(c *cobra.Command) (o target.Options, faults []error) {
 		bad("--retries is %d: want 0 to 1000", f.retries)
 		o.Retries = 0
 	}
+	if c.Flags().Changed("retries") && f.retries == 0 {
+		o.Retries = -1 // said, and not only left out
+	}
 	if f.noRetry {
 		o.Retries = -1
 		if c.Flags().Changed("retries") {
 			bad("--retries and --no-retry are both given: want one of them")
 		}
+	}
+	if c.Flags().Changed("report") && f.report == "" {
+		bad("--report is empty: want the name of a file")
 	}
 	var err error
 	if o.IDs, err = target.ParseIDs(f.ids); err != nil {

@@ -20,9 +20,10 @@ EXIT CODES
 const submitHelp = `Submit the jobs of a file, or of standard input.
 
 INPUT
-  NDJSON, one object per line with the fields payload (any JSON, sent as it is written), id (string or number) and
+  NDJSON, one object per line with the fields payload (any JSON, sent as it is written), id (string or whole number) and
   queue (string), or plain lines, each the payload of one job. Lines end with LF or CRLF; blank lines are no jobs.
-  A line that is no job is reported with its number and skipped. A job without id gets file name and line as one.
+  A line that is no job, or an object with other fields, is reported with its number and skipped. A job without id gets
+  file name and line as one.
 
 ONCE OR TWICE
   Jobs that bring an id are added to a Redis stream or list exactly once, however often they are sent: a script on
@@ -40,7 +41,8 @@ RESUME
   With --resume STATEFILE the run writes down, line by line and synced to the disk, what may be sent and what was
   taken. Run the same command again after an interruption, a crash, a kill -9 or a refusal: lines that were taken
   are skipped, lines that certainly were not are sent. Lines that the killed run may have sent are sent again when
-  their id protects them, else they are listed as maybe; --maybe resend sends them too. STATEFILE belongs to one
+  their id protects them. Else they are looked for where the target shows them (streams, body=job), and skipped when
+  they are there. What is not found is listed as maybe; --maybe resend sends it too. STATEFILE belongs to one
   input, one set of targets and one set of --format, --queue and --ids: anything else is refused. The input may have
   grown at its end.
 
@@ -51,8 +53,11 @@ ACCOUNT
   back; what workers have taken away meanwhile counts as lost. earlier= are jobs that earlier runs of --resume dealt
   with; --verify looks for these too. With several targets each has an account of its own before the last line.
 
-  Exit codes: 0 every accepted job was taken by the server (and, with --verify, none is lost, and without --retries
-  none is there twice); 1 anything else; 130 interrupted.`
+  The account is the last line in any case, also when an option is wrong or no target answers. Each distinct reason why
+  jobs were not taken is told once on standard error, with its number of jobs.
+
+  Exit codes: 0 every accepted job was taken by the server (and, with --verify, none is lost, and none is there more
+  often than --retries and --maybe resend account for); 1 anything else; 130 interrupted.`
 
 const submitExample = `  jobsub submit --to 'redis://127.0.0.1:6379/0?stream=jobs' jobs.ndjson
   jobsub submit --to 'redis://127.0.0.1:6379/0?list=jobs' --resume jobs.state --report jobs.open jobs.ndjson

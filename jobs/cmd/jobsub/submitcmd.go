@@ -80,6 +80,12 @@ func (w *work) prepare(c *cobra.Command, f *submitFlags, args []string) (err err
 	if f.fromLine < 1 {
 		bad("--from-line is %d: want at least 1", f.fromLine)
 	}
+	if f.queue == "" {
+		bad("--queue is empty: want a name")
+	}
+	if w.resume == "" && c.Flags().Changed("resume") {
+		bad("--resume is empty: want the name of a file")
+	}
 	o.MaxLine, o.FromLine, o.Queue, o.Strict = f.maxLine, f.fromLine, f.queue, f.strict
 	o.Formatted = w.formatted
 	var name string

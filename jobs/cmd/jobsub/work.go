@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
@@ -48,10 +49,23 @@ func (w *work) attempt(parent context.Context, wrong error) (end ending) {
 	in := &counted{r: w.in}
 	closed := func(c io.Closer) { end.err = errors.Join(end.err, c.Close()) }
 	defer in.Close() // what was read is read
-	if err := errors.Join(wrong); err != nil {
-		end.err = err
+	if wrong != nil {
+		end.err = wrong
 		return end
 	}
+	var running atomic.Pointer[submit.Run]
+	ctx, calm := interruptible(parent,
+		func() {
+			fmt.Fprintf(w.err, "interrupted: up to %v for what is in flight; once more ends at once\n", w.drain)
+		},
+		func() {
+			var a submit.Account
+			if r := running.Load(); r != nil {
+				a = r.Account()
+			}
+			fmt.Fprintln(w.err, a)
+		})
+	defer calm()
 	journal, err := w.openState()
 	if err != nil {
 		end.err = err
@@ -73,13 +87,7 @@ func (w *work) attempt(parent context.Context, wrong error) (end ending) {
 		end.err = err
 		return end
 	}
-
-	ctx, calm := interruptible(parent,
-		func() {
-			fmt.Fprintf(w.err, "interrupted: up to %v for what is in flight; once more ends at once\n", w.drain)
-		},
-		func() { fmt.Fprintln(w.err, r.Account()) })
-	defer calm()
+	running.Store(r)
 	t, err := target.Open(ctx, w.to, w.target)
 	if err != nil && ctx.Err() != nil {
 		// Interrupted before the target had answered: nothing was accepted, and the account says so.
