@@ -5,7 +5,7 @@ func ofCallers() []Mutant {
 	return []Mutant{
 		{
 			Name: "room-barged-into", File: "fdengine/submit.go",
-			Old: "if e.room.first != nil || !e.fits(1, len(enc)) {", New: "if !e.fits(1, len(enc)) {",
+			Old: "e.room.first != nil || !e.fits(1, ", New: "!e.fits(1, ",
 			Breaks: "who comes later is let in before those who wait",
 			Kill:   []Killer{by("fdengine", "TestASmallRequestDoesNotPassABigOneThatWaitsForRoom")},
 		},

@@ -122,7 +122,7 @@ func ofSessions() []Mutant {
 		},
 		{
 			Name: "wakeup-lost", File: "fdengine/reader.go",
-			Old: "return (e.wantAck || s.endNext != reasonNone) && e.unpark()", New: "return s.endNext != reasonNone && e.unpark()",
+			Old: "|| s.endNext != reasonNone) && e.unpark()", New: "|| s.endNext != reasonNone) && e.stopping && e.unpark()",
 			Breaks: "answers that make room in the window do not wake the writer",
 			Kill:   []Killer{by("fdengine", "TestTheWindowHoldsInCommandsAndInBytes")},
 		},

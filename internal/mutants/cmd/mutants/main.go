@@ -2,7 +2,7 @@
 // test notices each.
 //
 //	mutants            all of them
-//	mutants -only X    those whose name contains X
+//	mutants -only X    those whose name matches the regular expression X
 //	mutants -list      what there is
 //
 // Its last line is "mutants: N killed=K". The exit status is 1 when one survived, does not apply any more or does not
@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/fdengine/fullduplex/internal/house"
@@ -23,14 +23,18 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run those whose name contains this")
+	only := flag.String("only", "", "run those whose name matches this regular expression")
 	list := flag.Bool("list", false, "list them and run nothing")
 	timeout := flag.Duration("timeout", 2*time.Minute, "of one test binary")
 	flag.Parse()
-	table := mutants.Table()
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	var chosen []mutants.Mutant
-	for _, m := range table {
-		if strings.Contains(m.Name, *only) {
+	for _, m := range mutants.Table() {
+		if wanted.MatchString(m.Name) {
 			chosen = append(chosen, m)
 		}
 	}
