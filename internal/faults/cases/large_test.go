@@ -125,8 +125,8 @@ func TestLargeRequestsAndLargeRepliesPassEachOther(t *testing.T) {
 
 // largeValues has many callers set and get large values of their own, for a while.
 func largeValues(t *testing.T, o redis.Options) {
-	callers, size := tally.Count(6, 64), tally.Count(1, 10)<<20
-	until := time.Now().Add(time.Duration(tally.Count(1, 60)) * time.Second)
+	callers, size := tally.Count(4, 64), tally.Count(1, 10)<<20
+	until := time.Now().Add(time.Duration(tally.Count(100, 60_000)) * time.Millisecond)
 	o.Engine = fdengine.Options{ReadTimeout: 20 * time.Second, WriteTimeout: 20 * time.Second}
 	c := realClient(t, o)
 	var done atomic.Int64
