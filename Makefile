@@ -1,4 +1,4 @@
-# Targets: demo test check fuzz bench peers killrun resumerun differential servers requirements
+# Targets: demo test check fuzz bench peers killrun resumerun differential faults servers requirements
 
 GO ?= go
 SHELL := bash
@@ -61,6 +61,12 @@ resumerun: servers
 # lists and tubes, with jobs that are never retried and with jobs that are.
 killrun: servers
 	cd jobs && $(GO) test -v -timeout 10m -run Kill9 ./target -args -kill.jobs=200000 -kill.count=5
+
+# Faults at every place, judged by the servers, in about a quarter of an hour: docs/FAULTS.md. SEED=n makes the random
+# choices of an earlier run again.
+.PHONY: faults
+faults: servers
+	$(GO) run ./internal/faults/cmd/faults $(if $(SEED),-seed $(SEED))
 
 # Brings the last column of docs/REQUIREMENTS.md up to date.
 requirements:

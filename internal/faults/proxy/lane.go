@@ -101,11 +101,15 @@ func (n *lane) deafen() {
 
 // finish lets a FIN follow the queue and drops what comes later.
 func (n *lane) finish() {
+	late := false
 	n.change(func() {
-		if n.mu.deaf = true; n.mu.end == open {
-			n.mu.end = withFIN
+		if n.mu.deaf = true; n.mu.end != withRST && !n.mu.voided {
+			n.mu.end, late = withFIN, n.mu.over
 		}
 	})
+	if late {
+		_ = n.dst.CloseWrite() // the writer may have ended silently
+	}
 }
 
 // void drops the queue and what comes later, and stops a write that does not get on.

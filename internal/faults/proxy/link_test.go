@@ -90,6 +90,9 @@ func TestAResetOfTheClientLeavesTheServerWithWhatWasHeldForIt(t *testing.T) {
 	receive(t, s, "late request")
 	send(t, s, "an answer for nobody")
 	silent(t, s)
+	l.HalfClose(Requests)
+	_, err = rest(t, s)
+	require.NoError(t, err, "a FIN reaches the side that was left")
 	require.NoError(t, s.Close())
 	ended(t, l)
 }

@@ -40,6 +40,7 @@ var kinds = []struct {
 	{"freeze", (*rig).freeze},
 	{"black hole", (*rig).blackHole},
 	{"late delivery", (*rig).late},
+	{"late delivery after a reset", (*rig).lateAfterReset},
 	{"drip", (*rig).drip},
 	{"delay", (*rig).delay},
 	{"cut at byte", (*rig).cutAt},
@@ -148,6 +149,24 @@ func (r *rig) late(t trouble) {
 	}
 }
 
+// lateAfterReset is late for a client that believes the server to be gone, because somebody between them says so. No
+// session is fenced after what looks like the server's own end (pool.Dial.Fence), so that order is lost then; that is
+// no promise, and only the beanstalkd is asked, of whom no order is expected.
+func (r *rig) lateAfterReset(t trouble) {
+	t.site = tubeSite
+	s := r.sites[t.site]
+	links := s.all(func(l *proxy.Link) { l.Freeze(proxy.Requests) })
+	r.hold(t.hold / 8)
+	for _, l := range links {
+		l.Reset(proxy.Client)
+	}
+	r.answers(t.site, t.after)
+	for _, l := range links {
+		l.Thaw(proxy.BothWays)
+		l.HalfClose(proxy.Requests)
+	}
+}
+
 func (r *rig) drip(t trouble) {
 	s := r.sites[t.site]
 	f := func(l *proxy.Link) { l.Drip(t.way, 1+t.n%50, time.Millisecond) }
@@ -169,21 +188,22 @@ func (r *rig) slow(s *site, t trouble, begin, undo func(*proxy.Link)) {
 	s.proxy.Each(undo)
 }
 
-// cutAt cuts within the next bytes of one direction.
+// cutAt cuts the newest link within the next bytes of one direction, and waits until it has.
 func (r *rig) cutAt(t trouble) {
-	s := r.sites[t.site]
-	links := s.all(func(l *proxy.Link) {
-		requests, replies := l.Forwarded()
-		if t.way&proxy.Requests != 0 {
-			l.CutAfter(proxy.Requests, requests+int64(t.n))
-		}
-		if t.way&proxy.Replies != 0 {
-			l.CutAfter(proxy.Replies, replies+int64(t.n))
-		}
-	})
-	for _, l := range links {
-		r.await("the cut", l.Done())
+	links := r.sites[t.site].proxy.Links()
+	if len(links) == 0 {
+		return
 	}
+	l := links[len(links)-1]
+	requests, replies := l.Forwarded()
+	if t.way&proxy.Requests != 0 {
+		l.CutAfter(proxy.Requests, requests+int64(t.n))
+	}
+	if t.way&proxy.Replies != 0 {
+		l.CutAfter(proxy.Replies, replies+int64(t.n))
+	}
+	r.sites[t.site].harm(1)
+	r.await("the cut", l.Done())
 }
 
 // cutHandshakes cuts every new connection within its first bytes.
