@@ -8,8 +8,6 @@ import (
 
 // A hostile or broken server may answer what has not been written to its end. The bytes stay where the writer looks
 // at them until it says that it is done, whatever is appended meanwhile.
-//
-// Covers: E-43
 func TestABlockThatIsBeingWrittenIsNotGivenToOthers(t *testing.T) {
 	for _, blocks := range []int{1, 3} {
 		want := 20

@@ -64,7 +64,7 @@ func none(*Record[string]) bool { return false }
 // The caller of a refused command left while its stream waited, and that command may have run before: it leaves a gap.
 // The stream's time came before anybody had told those behind it.
 //
-// Covers: E-44, S4-4
+// Covers: E-44
 func TestAHeldStreamWhoseHeadWasLostFailsWhenItsTimeComes(t *testing.T) {
 	st := newStage(t, "a")
 	st.claim()
@@ -88,7 +88,6 @@ func TestAHeldStreamWhoseHeadWasLostFailsWhenItsTimeComes(t *testing.T) {
 	require.NoError(t, st.l.Check())
 }
 
-// Covers: S0-11
 func TestForgetLeavesNothingOfAHeldStream(t *testing.T) {
 	st := newStage(t, "a", "b")
 	st.claim()
@@ -144,8 +143,6 @@ func TestPendingStopsWhereItIsToldTo(t *testing.T) {
 }
 
 // What expects no reply says nothing about how late a reply is.
-//
-// Covers: E-16
 func TestTheOldestInFlightIsTheFirstThatExpectsAReply(t *testing.T) {
 	var l Log[string]
 	l.Append(&Record[string]{Owner: "quiet", Start: 1, Block: 100}, []byte("q"))
@@ -170,7 +167,7 @@ func TestTheOldestInFlightIsTheFirstThatExpectsAReply(t *testing.T) {
 
 // A record left for elsewhere, and its stream broke in front of it before it came back.
 //
-// Covers: S4-4
+// Covers: E-2
 func TestARecordThatComesBackBehindABreakOfItsStreamFails(t *testing.T) {
 	st := newStage(t, "a", "b")
 	st.claim()
@@ -187,7 +184,7 @@ func TestARecordThatComesBackBehindABreakOfItsStreamFails(t *testing.T) {
 
 // The stream of a refused record broke before it: the refusal is its answer, and it does not wait to go again.
 //
-// Covers: S4-4
+// Covers: E-44
 func TestARefusalBehindABreakOfItsStreamIsTheAnswer(t *testing.T) {
 	st := newStage(t, "a", "b")
 	st.claim()

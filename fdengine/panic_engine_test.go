@@ -257,7 +257,7 @@ func TestALimiterThatFailsWhileOthersAreInFlightCostsOnlyItsClaim(t *testing.T) 
 
 // A Rerouter gives some carries to another engine and fails then: those are where they are, only the rest ends.
 //
-// Covers: S4-14, E-18
+// Covers: S4-14
 func TestARerouterThatFailsHalfWayEndsOnlyWhatItHasNotGivenAway(t *testing.T) {
 	misbehave(t, func(t *testing.T, deed func()) {
 		for _, given := range []int{1, 3} {

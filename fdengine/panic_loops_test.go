@@ -108,7 +108,7 @@ func TestAFaultThatHoldsTheLockGivesItBack(t *testing.T) {
 // The reader is in foreign code when its connection dies. The log belongs to it until it has been joined: nothing is
 // decided and nothing goes out before.
 //
-// Covers: E-3, E-43
+// Covers: S4-4, E-3
 func TestACutWaitsForTheReader(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, r *rig) {
 		in, free := make(chan struct{}), make(chan struct{})

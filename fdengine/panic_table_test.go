@@ -63,7 +63,7 @@ func (s *spoiled) AppendRequest(dst []byte) ([]byte, error) {
 	return s.Cmd.AppendRequest(dst)
 }
 
-// Covers: S4-14, E-43
+// Covers: S4-14, E-4
 func TestEncodersThatFailHalfWayLeaveNothingOfTheirRequestAndKeepTheOthers(t *testing.T) {
 	misbehave(t, func(t *testing.T, deed func()) {
 		for _, at := range []string{"gate", "spec", "encode"} {

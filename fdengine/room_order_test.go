@@ -12,8 +12,6 @@ import (
 )
 
 // A big request waits for room while there is some for small ones. They must not pass it, or it waits for good.
-//
-// Covers: E-11, E-4
 func TestASmallRequestDoesNotPassABigOneThatWaitsForRoom(t *testing.T) {
 	o := fdengine.Options{WindowBytes: 1000, QueueBytes: 1000}
 	bubble(t, setup{NoStart: true, Engine: o}, func(t *testing.T, r *rig) {
