@@ -55,7 +55,8 @@ func TestAnAbandonedPopSwallowsNoJob(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, 100*time.Millisecond)
 		defer cancel()
 		_, err := pops(ctx, one, "BLPOP q 0")
-		fails(t, err, carry.Answered, context.DeadlineExceeded)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.False(t, isMaybe(err), "the server said that it had nothing, or was never asked: %v", err)
 		s.Text("LPUSH", "q", "job1")
 		got, err := pops(bg, two, "BLPOP q 1")
 		require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestAnAbandonedPopSwallowsNoJob(t *testing.T) {
 						return
 					}
 					if err != nil {
-						if fdengine.FateOf(err) != carry.Answered {
+						if isMaybe(err) {
 							t.Errorf("the server was asked, and said what it did: %v", err)
 						}
 						got, err = pops(bg, two, "BLPOP "+q+" 1")
@@ -264,7 +265,7 @@ func TestABlockingCommandKeepsNobodyWaiting(t *testing.T) {
 		s := startRedis(t)
 		c := realClient(t, redis.Options{Addr: s.Addr()})
 		require.NoError(t, c.Ping(bg))
-		cmds := make([]fdengine.Command, tally.Count(50_000, 100_000))
+		cmds := make([]fdengine.Command, tally.Count(20_000, 100_000))
 		for i := range cmds {
 			cmds[i] = redis.Set("batch", "v")
 		}

@@ -65,13 +65,15 @@ func TestCloseIsBoundedAndSaysWhatBecameOfEachCommand(t *testing.T) {
 			}
 			r.submit(commands(cmds)...)
 			synctest.Wait()
+			queued := once("queued")
+			r.submit(queued)
 			_, err := shut(t, r, time.Second)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			r.failed(t, cmds[0], carry.MaybeExecuted, fdengine.ErrClosed) // of a write that has not returned nobody knows
 			for _, c := range cmds {
 				require.ErrorIs(t, r.err(t, c), fdengine.ErrClosed)
 			}
-			r.failed(t, cmds[9], carry.NotSent)
+			r.failed(t, queued, carry.NotSent)
 			r.server.FreezeReads(false)
 			pass(time.Second)
 			for _, c := range cmds {

@@ -32,7 +32,7 @@ func files() int {
 // https://github.com/redis/go-redis/issues/3931
 func TestNothingIsLeftOfWhatWasAbortedFailedOrDisconnected(t *testing.T) {
 	t.Run("aborted", func(t *testing.T) {
-		n, room := tally.Count(50, 2000), tally.Count(16<<20, 64<<20)
+		n, room := tally.Count(30, 2000), tally.Count(8<<20, 64<<20)
 		eo := fdengine.Options{ReadTimeout: -1, WriteTimeout: -1, WindowBytes: room, QueueBytes: room}
 		bubble(t, setup{Engine: eo}, func(t *testing.T, r *rig) {
 			require.NoError(t, r.run(bg, once("warm")))
@@ -93,7 +93,7 @@ func TestNothingIsLeftOfWhatWasAbortedFailedOrDisconnected(t *testing.T) {
 		tcpDone(t, e, b, l, s)
 	})
 	t.Run("a big reply", func(t *testing.T) {
-		size := tally.Count(24, 100) << 20
+		size := tally.Count(10, 100) << 20
 		big := make([]byte, size)
 		s := startRaw(t, 0, func(words []string) []byte {
 			if words[0] == "GET" {

@@ -213,7 +213,7 @@ func TestTheSecondAnswerToOneCommandReachesNobody(t *testing.T) {
 				case c.index == 0 && strings.HasPrefix(line, "put") && c.body == "odd":
 					if apart {
 						c.say("BAD_FORMAT\r\n")
-						time.Sleep(10 * time.Millisecond)
+						<-time.After(10 * time.Millisecond)
 						c.say("UNKNOWN_COMMAND\r\n")
 					} else {
 						c.say("BAD_FORMAT\r\nUNKNOWN_COMMAND\r\n")
