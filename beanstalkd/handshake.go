@@ -2,6 +2,7 @@ package beanstalkd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,10 +46,14 @@ func (h handshake) run(_ context.Context, d *pool.Dial) error {
 		buf = buf[n:]
 	}
 	if len(buf) > 0 {
-		d.Conn.Unread = buf
+		return errSurplus
 	}
 	return nil
 }
+
+// errSurplus says that a server answered more than the handshake asked: which reply belongs to which command is not
+// known then.
+var errSurplus = errors.New("beanstalkd: handshake: the server says something that nobody asked for")
 
 // script makes the request and what its replies must be.
 func (h handshake) script() (req []byte, steps []step, err error) {

@@ -44,11 +44,23 @@ func TestASessionIsSetUpInOneRoundTripThatProvesThatTheServerServes(t *testing.T
 		},
 	} {
 		lines := func(s string) string { return strings.ReplaceAll(s, "|", "\r\n") + "\r\n" }
-		conn, asked, err := shake(t, tc.h, lines(tc.replies)+"INSERTED 1\r")
+		conn, asked, err := shake(t, tc.h, lines(tc.replies))
 		require.NoError(t, err)
 		require.Equal(t, lines(tc.asks), asked)
-		require.Equal(t, "INSERTED 1\r", string(conn.Unread), "what follows is the holder's")
+		require.Empty(t, conn.Unread)
 		require.Nil(t, conn.Session, "there is nothing to fence by")
+	}
+}
+
+// A server that answered its handshake twice had its second answer waiting when the first command went out. The
+// engine did not pair the two, but could not know that the command had not run, and a NoRetry one failed for it.
+// Covers: C09, E-37
+func TestAReplyBehindTheLastOneOfAHandshakeFailsTheDial(t *testing.T) {
+	for _, surplus := range []string{"USING a\r\n", "INSERTED 1\r", "\r\n"} {
+		conn, _, err := shake(t, handshake{tube: "a"}, "USING a\r\nUSING a\r\n"+surplus)
+		require.ErrorIs(t, err, errSurplus)
+		require.False(t, pool.IsPermanent(err))
+		require.Empty(t, conn.Unread)
 	}
 }
 

@@ -50,8 +50,8 @@ func (h handshake) run(_ context.Context, d *pool.Dial) error {
 	if err != nil {
 		return err
 	}
-	d.Conn.Unread = w.rest()
-	return nil
+	d.Conn.Unread, err = w.pushes()
+	return err
 }
 
 // hello is HELLO 3 with user and name.

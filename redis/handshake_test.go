@@ -196,14 +196,31 @@ func TestWhatFollowsTheLastReplyIsLeftForTheHolder(t *testing.T) {
 	conn, _, err := shake(t, handshake{}, pool.Dial{}, func(cmd string) string {
 		switch {
 		case cmd == "PING":
-			return "+PONG\r\n" + push + "+str"
+			return "+PONG\r\n" + push + ">1\r\n+cut"
 		case strings.HasPrefix(cmd, "HELLO"):
 			return push + hello3 + push // pushes are not replies
 		}
 		return normal(cmd)
 	})
 	require.NoError(t, err)
-	require.Equal(t, push+"+str", string(conn.Unread))
+	require.Equal(t, push+">1\r\n+cut", string(conn.Unread))
+}
+
+// A server that answered its handshake twice had its second answer waiting when the first command went out. The
+// engine did not pair the two, but could not know that the command had not run, and a NoRetry one failed for it.
+// Covers: C09, E-37
+func TestAReplyBehindTheLastOneOfAHandshakeFailsTheDial(t *testing.T) {
+	for _, surplus := range []string{"+OK\r\n", "-ERR x\r\n", "+st", "$536870912\r\n", "\r\n", ">1\r\n+a\r\n:1\r\n", ">1\r\n+a\r\n:"} {
+		conn, _, err := shake(t, handshake{}, pool.Dial{}, func(cmd string) string {
+			if cmd == "PING" {
+				return "+PONG\r\n" + surplus
+			}
+			return normal(cmd)
+		})
+		require.Error(t, err, "%q", surplus)
+		require.False(t, pool.IsPermanent(err))
+		require.Empty(t, conn.Unread)
+	}
 }
 
 func TestAHandshakeThatIsCutOrTooLargeFails(t *testing.T) {

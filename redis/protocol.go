@@ -34,13 +34,15 @@ var errMaxClients = errors.New("redis: the server refused the connection: " + ma
 // as first reply ends the session and is paired with nothing.
 func (p *protocol) Next(buf []byte) (n, need int, kind fdengine.Kind, err error) {
 	n, need, k, err := p.scan.Next(buf)
-	if err != nil || n == 0 {
-		return 0, need, 0, err
+	if err != nil {
+		return 0, 0, 0, err
 	}
-	switch k {
-	case resp.Push:
-		return n, 0, fdengine.KindPush, nil
-	case resp.Refusal:
+	switch {
+	case k == resp.Push:
+		return n, need, fdengine.KindPush, nil // said also while it is not whole
+	case n == 0:
+		return 0, need, 0, nil
+	case k == resp.Refusal:
 		if !p.answered {
 			if e := errorOf(buf[:n]); e != nil && e.Code == "ERR" && hasPrefixFold(e.Message, maxClients) {
 				return 0, 0, 0, errMaxClients

@@ -1,8 +1,10 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/fdengine/fullduplex/proto/resp"
@@ -88,10 +90,11 @@ func (w *wire) frame() ([]byte, resp.Kind, error) {
 		case need > w.limit:
 			return nil, 0, fmt.Errorf("at least %d bytes, the limit is %d", need, w.limit)
 		}
-		chunk := make([]byte, 4096)
-		n, err = w.conn.Read(chunk)
+		// What was handed out lies before w.buf, in the same array or an older one: it is not written to.
+		w.buf = slices.Grow(w.buf, 4096)
+		n, err = w.conn.Read(w.buf[len(w.buf):cap(w.buf)])
 		if n > 0 {
-			w.buf = append(w.buf[:len(w.buf):len(w.buf)], chunk[:n]...)
+			w.buf = w.buf[:len(w.buf)+n]
 			continue
 		}
 		if err != nil {
@@ -100,10 +103,31 @@ func (w *wire) frame() ([]byte, resp.Kind, error) {
 	}
 }
 
+// errSurplus says that a server answered more than the handshake asked: which reply belongs to which command is not
+// known then.
+var errSurplus = errors.New("redis: handshake: the server says something that nobody asked for")
+
 // rest returns what was received beyond the last reply.
 func (w *wire) rest() []byte {
 	if len(w.buf) == 0 {
 		return nil
 	}
 	return w.buf
+}
+
+// pushes is rest when that may only be pushes, of which the last may be cut off. Anything else is an error.
+func (w *wire) pushes() ([]byte, error) {
+	for left := w.buf; len(left) > 0; {
+		n, _, kind, err := w.scan.Next(left)
+		switch t := resp.Type(left[0]); {
+		case err != nil:
+			return nil, err
+		case n > 0 && kind != resp.Push, n == 0 && t != resp.TypePush && t != resp.TypeAttribute:
+			return nil, errSurplus
+		case n == 0:
+			return w.rest(), nil
+		}
+		left = left[n:]
+	}
+	return w.rest(), nil
 }

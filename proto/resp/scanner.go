@@ -35,7 +35,7 @@ func NewScanner(l Limits) *Scanner { return &Scanner{lim: l.withDefaults(), owed
 // Next looks for one whole frame at the start of buf. n > 0: the first n bytes are a frame of that kind, and
 // the next call starts behind it. n = 0 without an error: it is incomplete; at least need bytes, counted from
 // its start, are certainly required, and the next call must bring the same bytes and more (they may have
-// moved). An error is a *ProtocolError.
+// moved); the kind is Push if it is known to become one. An error is a *ProtocolError.
 func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 	if s.err != nil {
 		return 0, 0, 0, s.err
@@ -43,7 +43,7 @@ func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 	for {
 		if s.pending > 0 {
 			if need = s.pos + s.pending + minValue*(s.owed-1); len(buf) < s.pos+s.pending {
-				return 0, max(need, len(buf)+1), 0, nil
+				return 0, max(need, len(buf)+1), s.kindSoFar(), nil
 			}
 			if err = s.payload(buf[s.pos : s.pos+s.pending]); err != nil {
 				break
@@ -54,7 +54,7 @@ func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 				break
 			}
 			if !ok {
-				return 0, max(s.pos+minValue*s.owed, len(buf)+1), 0, nil
+				return 0, max(s.pos+minValue*s.owed, len(buf)+1), s.kindSoFar(), nil
 			}
 		}
 		if s.owed == 0 {
@@ -67,15 +67,20 @@ func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 
 // finish ends the frame at pos and makes ready for the next one.
 func (s *Scanner) finish() (n, need int, kind Kind, err error) {
-	n = s.pos
-	switch s.root {
-	case TypeError, TypeBulkError:
+	n, kind = s.pos, s.kindSoFar()
+	if s.root == TypeError || s.root == TypeBulkError {
 		kind = Refusal
-	case TypePush:
-		kind = Push
 	}
 	s.pos, s.seen, s.owed, s.root = 0, 0, 1, 0
 	return n, 0, kind, nil
+}
+
+// kindSoFar is Push once the frame is known to be one: it belongs to no request, also before it is whole.
+func (s *Scanner) kindSoFar() (kind Kind) {
+	if s.root == TypePush {
+		kind = Push
+	}
+	return kind
 }
 
 // payload consumes the bytes of a bulk value and their line end.

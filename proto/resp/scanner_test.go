@@ -278,3 +278,21 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+// A push is no answer, however large it is announced: whoever bounds frames must know before it is whole.
+// Covers: E-30
+func TestAPushIsKnownForOneBeforeItIsWhole(t *testing.T) {
+	for _, frame := range []string{">2\r\n+a\r\n$5\r\nhello\r\n", "|1\r\n+k\r\n+v\r\n>1\r\n*1\r\n:1\r\n"} {
+		s := NewScanner(Limits{})
+		known := strings.IndexByte(frame, '>') + len(">1\r\n")
+		for i := range len(frame) {
+			_, _, kind, err := s.Next([]byte(frame[:i]))
+			require.NoError(t, err)
+			require.Equal(t, i >= known, kind == Push, "%q", frame[:i])
+		}
+	}
+	s := NewScanner(Limits{})
+	_, _, kind, err := s.Next([]byte("*2\r\n-ERR x\r\n"))
+	require.NoError(t, err)
+	require.Zero(t, kind)
+}

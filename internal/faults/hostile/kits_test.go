@@ -144,6 +144,8 @@ func (beanstalkHonest) next(buf []byte) (r request) {
 	switch words[0] {
 	case "use":
 		r.answer = "USING default\r\n"
+	case "watch", "ignore":
+		r.answer = "WATCHING 1\r\n"
 	case "list-tube-used":
 		r.answer, r.ends = "USING default\r\n", true
 	case "put":
@@ -153,8 +155,8 @@ func (beanstalkHonest) next(buf []byte) (r request) {
 		}
 		r.token = strings.TrimSpace(string(buf[end+2 : end+2+size]))
 		r.answer = fmt.Sprintf("INSERTED %d\r\n", number(r.token))
-	default:
-		r.token, r.answer = words[0], "NOT_FOUND\r\n"
+	default: // reserve-with-timeout
+		r.token, r.answer = words[0], "TIMED_OUT\r\n"
 	}
 	return r
 }

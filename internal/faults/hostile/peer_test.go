@@ -155,3 +155,18 @@ func (p *peer) wait(l net.Listener) ([]*visit, map[string]int) {
 	p.wg.Wait()
 	return visits, p.mu.ran
 }
+
+// prefixed puts something behind the next thing that is written, in one piece.
+type prefixed struct {
+	net.Conn
+	behind string
+}
+
+func (c *prefixed) Write(b []byte) (int, error) {
+	if c.behind == "" {
+		return c.Conn.Write(b)
+	}
+	n, err := c.Conn.Write(append(b[:len(b):len(b)], c.behind...))
+	c.behind = ""
+	return min(n, len(b)), err
+}

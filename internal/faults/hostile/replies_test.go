@@ -107,9 +107,12 @@ func TestAReplyThatGrowsWithoutEndIsGivenUpAtTheLimit(t *testing.T) {
 	}
 }
 
+// news is a push.
+var news = ">2\r\n+news\r\n+" + strings.Repeat("x", 500) + "\r\n"
+
 // Covers: E-30, E-16
 func TestPushesWithoutEndAreNoProgress(t *testing.T) {
-	attack{evil: babbling("", ">2\r\n+news\r\n+x\r\n"), check: late, within: readTimeout}.run(t, redisKit())
+	attack{evil: babbling("", news), check: late, within: readTimeout}.run(t, redisKit())
 	attack{evil: babbling("", ">2\r\n+news\r\n$64000\r\n"+strings.Repeat("x", 64000)+"\r\n"), check: late, within: readTimeout}.run(t, redisKit())
 	attack{evil: babbling("*2\r\n+a\r\n", ">1\r\n+inside\r\n"), check: framing, within: time.Second}.run(t, redisKit())
 }

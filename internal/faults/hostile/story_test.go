@@ -16,7 +16,7 @@ import (
 
 const (
 	mib  = 1 << 20
-	slop = 50 * time.Millisecond // the engine's ticks, and backoffs
+	slop = 100 * time.Millisecond // the engine's ticks, and backoffs
 )
 
 // attack is one way to be bad, and what it may cost.
@@ -222,7 +222,7 @@ func saying(raw string) func(v *visit, r request, m *meter) {
 	}
 }
 
-// babbling answers with the start and then with more of the same without end: a burst of 64 KiB per millisecond.
+// babbling answers with the start and then with more of the same without end: a burst of 64 KiB each fifty milliseconds.
 func babbling(start, more string) func(v *visit, r request, m *meter) {
 	burst := more
 	for len(burst) < 64<<10 {
@@ -230,7 +230,7 @@ func babbling(start, more string) func(v *visit, r request, m *meter) {
 	}
 	return func(v *visit, _ request, m *meter) {
 		for ok := v.say(start); ok; {
-			ok = v.say(burst) && v.pause(time.Millisecond)
+			ok = v.say(burst) && v.pause(10*time.Millisecond)
 		}
 	}
 }
