@@ -128,7 +128,7 @@ func (r *Runner) test(ctx context.Context, k Killer, name, overlay string) (red 
 	}
 	binary := filepath.Join(r.Work, name+".test.exe")
 	defer func() { _ = os.Remove(binary) }() // one less than a directory full
-	args := []string{"test", "-c", "-vet=off", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
