@@ -136,16 +136,21 @@ func (r *rig) blackHole(t trouble) {
 	s.proxy.Each(func(l *proxy.Link) { l.Reset(proxy.BothSides) })
 }
 
-// late keeps requests back until the client has gone on with another connection, and delivers them then.
+// late keeps requests back until the client has gone on with another connection, and delivers them then: at the redis,
+// where old requests can be told from new ones by what they do to order and values, and at the site that was drawn.
 func (r *rig) late(t trouble) {
-	s := r.sites[t.site]
-	links := s.all(func(l *proxy.Link) { l.Freeze(t.way) })
-	if len(links) == 0 {
-		return
-	}
-	r.answers(t.site, t.after)
-	for _, l := range links {
-		l.Thaw(proxy.BothWays)
+	for site := range sites {
+		if site != redisSite && site != t.site {
+			continue
+		}
+		links := r.sites[site].all(func(l *proxy.Link) { l.Freeze(t.way | proxy.Requests) })
+		if len(links) == 0 {
+			continue
+		}
+		r.answers(site, t.after)
+		for _, l := range links {
+			l.Thaw(proxy.BothWays)
+		}
 	}
 }
 
