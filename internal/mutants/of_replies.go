@@ -74,7 +74,7 @@ func ofReplies() []Mutant {
 			Name: "push-taken-for-reply", File: reader,
 			Old: "case kind == KindPush:", New: "case kind == KindPush && s.e.opt.OnPush != nil:",
 			Breaks: "a push is paired with a command",
-			Kill:   []Killer{by("fdengine", "TestPushesAreNeverPairedWithACommand")},
+			Kill:   []Killer{by("fdengine", "TestAPushWithoutAHandlerIsDropped", "TestPushesAreNeverPairedWithACommand")},
 		},
 		{
 			Name: "surplus-reply-ignored", File: reader,
