@@ -33,7 +33,23 @@ func FuzzScanner(f *testing.F) {
 			require.Equal(t, kinds[i] == KindRefusal, r.Word.Refusal())
 		}
 		_, _, _ = Parse(stream)
+		checkLinear(t, stream)
 	})
+}
+
+// checkLinear brings a stream byte by byte: each byte is looked at a bounded number of times.
+func checkLinear(t *testing.T, stream []byte) {
+	s := NewScanner(Limits{})
+	for start, end := 0, 0; end <= len(stream); {
+		n, _, _, err := s.Next(stream[start:end])
+		if err != nil {
+			break
+		}
+		if start += n; n == 0 {
+			end++
+		}
+	}
+	require.LessOrEqual(t, s.visited, 4*len(stream)+4)
 }
 
 func checkPrefixes(t *testing.T, frame string) {

@@ -1,6 +1,8 @@
 package resp
 
 import (
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +26,23 @@ func FuzzScanner(f *testing.F) {
 			checkPrefixes(t, frame)
 		}
 		require.True(t, strings.HasPrefix(string(stream), strings.Join(whole, "")))
+		checkLinear(t, stream)
 	})
+}
+
+// checkLinear brings a stream byte by byte: each byte is looked at a bounded number of times.
+func checkLinear(t *testing.T, stream []byte) {
+	s := NewScanner(Limits{})
+	for start, end := 0, 0; end <= len(stream); {
+		n, _, _, err := s.Next(stream[start:end])
+		if err != nil {
+			break
+		}
+		if start += n; n == 0 {
+			end++
+		}
+	}
+	require.LessOrEqual(t, s.visited, 4*len(stream)+4)
 }
 
 func checkPrefixes(t *testing.T, frame string) {
@@ -70,5 +88,35 @@ func FuzzReader(f *testing.F) {
 		} else {
 			require.NoError(t, err)
 		}
+	})
+}
+
+// FuzzRequest holds the encoders to one thing: whatever they are given, what comes out is one array of exactly the
+// words that went in, for our own Scanner too.
+func FuzzRequest(f *testing.F) {
+	f.Add("SET", []byte("v\r\n*1\r\n$4\r\nQUIT\r\n"), int64(-1), 1.5)
+	f.Add("", []byte{}, int64(math.MinInt64), math.Inf(-1))
+	f.Fuzz(func(t *testing.T, word string, raw []byte, n int64, x float64) {
+		req, err := AppendCommand([]byte("before"), word, raw, n, x, uint64(n))
+		require.NoError(t, err)
+		req = req[len("before"):]
+		size, _, kind, err := NewScanner(Limits{}).Next(req)
+		require.NoError(t, err)
+		require.Equal(t, len(req), size)
+		require.Equal(t, Reply, kind)
+		r := NewReader(req)
+		count, err := r.Array()
+		require.NoError(t, err)
+		require.Equal(t, 5, count)
+		for _, want := range []string{word, string(raw), strconv.FormatInt(n, 10)} {
+			got, err := r.Text()
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		text, err := r.Text()
+		require.NoError(t, err)
+		got, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		require.True(t, got == x || x != x, text)
 	})
 }

@@ -5,6 +5,9 @@ import (
 	"strconv"
 )
 
+// maxDigits bounds a big number: making one of its text takes time in the square of that.
+const maxDigits = 16 << 10
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // parseLength reads the length or count of a header: digits only, or -1 where t has such a null. The reason is
@@ -56,8 +59,11 @@ func checkLine(t Type, b []byte) string {
 			return "not a floating-point number"
 		}
 	case TypeBigNumber:
-		if d := unsigned(b); len(d) == 0 || digits(d) != len(d) {
+		switch d := unsigned(b); {
+		case len(d) == 0 || digits(d) != len(d):
 			return "not a number"
+		case len(d) > maxDigits:
+			return "more than " + itoa(maxDigits) + " digits"
 		}
 	}
 	return ""

@@ -296,3 +296,18 @@ func TestAPushIsKnownForOneBeforeItIsWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, kind)
 }
+
+// A big number of a million digits took seconds of the caller's time to become a big.Int.
+// Covers: C08
+func TestABigNumberHasABound(t *testing.T) {
+	line := func(digits int) []byte { return []byte("(-" + strings.Repeat("7", digits) + "\r\n") }
+	_, kinds, err := scanAll(t, line(maxDigits), 1<<20)
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
+	_, err = Decode(line(maxDigits))
+	require.NoError(t, err)
+	_, _, err = scanAll(t, line(maxDigits+1), 1<<20)
+	require.ErrorContains(t, err, "digits")
+	_, err = Decode(line(maxDigits + 1))
+	require.ErrorContains(t, err, "digits")
+}
