@@ -100,23 +100,6 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	s.flowDone()
 }
 
-// letLoose is called before foreign code that may keep the reader for long: nobody waits for the chunk at hand.
-func (s *session) letLoose() {
-	s.tellLot()
-	if s.loosened {
-		return
-	}
-	s.loosened = true
-	s.e.log.Lock()
-	s.loose = true
-	waits, _ := s.e.log.Queued()
-	wake := waits > 0 && s.e.unpark()
-	s.e.log.Unlock()
-	if wake {
-		s.e.signal()
-	}
-}
-
 // tellLot counts the outcomes that one batch got in a row.
 func (s *session) tellLot() {
 	if s.lotN > 0 {

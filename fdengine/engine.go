@@ -165,25 +165,6 @@ func (e *Engine) unpark() bool {
 	return false
 }
 
-// due says whether what waits is worth a write now. While the reader wakes callers, who are about to submit again, or
-// while more is in flight than waits and the server is near, it is not: the reader asks again when it is done. Under
-// the lock.
-func (e *Engine) due() bool {
-	s := e.sess
-	if s == nil {
-		return true
-	}
-	waits, bytes := e.log.Queued()
-	inFlight, _ := e.log.InFlight()
-	switch {
-	case bytes >= yieldEnough:
-		return true
-	case e.log.Reading():
-		return s.loose
-	}
-	return waits >= inFlight || !s.near
-}
-
 // signal wakes the engine goroutine.
 func (e *Engine) signal() {
 	select {

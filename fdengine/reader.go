@@ -58,8 +58,6 @@ type readState struct {
 	samples []Sample
 	lot     *batch // whose outcomes were told last, and how many it does not know of yet
 	lotN    int
-
-	loosened bool // loose was set for the chunk at hand
 }
 
 // load puts bytes that the handshake read too much into the buffer.
@@ -170,7 +168,7 @@ func (s *session) process() bool {
 	var first bool
 	l.Lock()
 	l.End(&s.chunk)
-	s.inChunk, s.loose, s.loosened = false, false, false
+	s.inChunk, s.loose = false, false
 	s.base = min(s.base+busy, now) // what foreign code took is not the peer's time; nor is it for the write:
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
@@ -236,10 +234,7 @@ func (s *session) account(now int64) (wake bool) {
 	}
 	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
 	e.letIn()
-	if s.probeAt != 0 && e.log.Acked() >= s.probe {
-		s.near = now-s.probeAt < 500000
-		s.probeAt = 0
-	}
+	s.probed(e.log.Acked(), now)
 	waits, _ := e.log.Queued()
 	return e.parked && (waits > 0 && e.due() || e.wantAck && waits == 0 || s.endNext != reasonNone) && e.unpark()
 }

@@ -157,8 +157,8 @@ var errNoProtocol = errors.New("fdengine: Options.Protocol returned nil")
 
 // open starts a session on conn; nil when the engine was closed meanwhile.
 func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
-	addr := ""
-	if err := panics.Isolate("RemoteAddr", func() error { addr = addrOf(conn); return nil }); err != nil {
+	addr, local := "", false
+	if err := panics.Isolate("RemoteAddr", func() error { addr, local = addrOf(conn), isLocal(conn); return nil }); err != nil {
 		e.caught.Add(1)
 	}
 	l := &e.log
@@ -170,7 +170,7 @@ func (e *Engine) open(conn *pool.Conn, proto Protocol) *session {
 	}
 	e.noConn = 0
 	s := newSession(e, conn, proto)
-	s.addr = addr
+	s.addr, s.local = addr, local
 	s.from = l.Published()
 	e.sess, e.serving = s, s
 	e.count.Sessions++

@@ -34,11 +34,7 @@ type session struct {
 	active  int64 // last write or reply
 	useful  int64 // the same without the idle ping
 	pinging bool
-	near    bool // the last round trip was short
-	probe   uint64
-	probeAt int64
-	force   bool // write what waits, whatever it is
-	loose   bool // the writer does not wait for the end of the chunk that the reader has open
+	gathering
 	writing bool // span is being written
 	span    carry.Span[entry]
 	assumed bool // written is the cautious answer of a connection that cannot tell

@@ -71,7 +71,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	s := e.sess
 	if s != nil && !s.dead {
 		if waits, _ := l.Queued(); waits > 0 && e.parked {
-			s.force, s.near = true, false
+			s.overdue()
 			wake = e.unpark() || wake
 		}
 		cut, poke = s.late(now)

@@ -3,58 +3,13 @@ package fdengine
 import (
 	"errors"
 	"net"
-	"runtime"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/panics"
 )
 
-const (
-	pieceMax    = 256 << 10              // one write(2)
-	yieldEnough = 32 << 10               // bytes waiting that make a claim good enough as it is
-	yieldSlow   = 100 * time.Microsecond // a yield that took longer than this
-	yieldEach   = 5 * time.Microsecond   // and this for each command it brought: the process is starved
-	yieldPause  = 64                     // claims without yielding after that
-	yieldMax    = 3                      // yields before one claim, while the queue grows
-)
-
-// yielding decides when the writer lets submitters run before it claims. A writer that runs the moment the first
-// command lands finds two or three; one that steps back once finds what all callers woken by the last replies have
-// to say, and turns it into one write. In a process starved of CPU a yield gives the turn to strangers: then it
-// costs latency and brings nothing, and is left out for a while.
-type yielding struct {
-	pause int // claims to go without
-	tries int
-	had   uint64 // commands accepted before the last yield: replies that come meanwhile must not hide what it brought
-	took  int64  // what it cost, ns
-}
-
-// before says whether to yield now. cmds and bytes are what waits, held is what is outstanding in all, accepted
-// counts all commands so far.
-func (y *yielding) before(cmds, bytes, held int, accepted uint64) bool {
-	brought := accepted - y.had
-	if y.tries > 0 && y.took > int64(yieldSlow)+int64(brought)*int64(yieldEach) {
-		y.pause, y.tries = yieldPause, yieldMax
-	}
-	if cmds == 0 || held < 2 || bytes >= yieldEnough || y.tries >= yieldMax || y.tries > 0 && brought == 0 {
-		y.tries = 0
-		return false
-	}
-	if y.pause > 0 {
-		y.pause--
-		return false
-	}
-	y.tries++
-	y.had = accepted
-	return true
-}
-
-func (y *yielding) yield(e *Engine) {
-	at := e.stamp()
-	runtime.Gosched()
-	y.took = e.stamp() - at
-}
+const pieceMax = 256 << 10 // one write(2)
 
 // serve writes on the engine goroutine until the session ends, and says how: reasonCut, or a clean end with nothing
 // in flight.
@@ -126,7 +81,7 @@ func (s *session) writeLoop() reason {
 			e.await(waits > 0)
 			continue
 		}
-		if !s.force && !s.loose && e.log.Reading() && bytes < yieldEnough {
+		if s.awaitsReader(bytes) {
 			e.await(true)
 			continue
 		}
@@ -135,11 +90,11 @@ func (s *session) writeLoop() reason {
 			y.yield(e)
 			continue
 		}
-		if !s.force && !e.due() {
+		if !e.due() {
 			e.await(true)
 			continue
 		}
-		s.force = false
+		s.force, y.held = false, waits+inFlight
 		if e.opt.Limiter != nil && !s.allowed(room, e.opt.WindowBytes-flying, alone) {
 			continue // the lock is released
 		}
@@ -184,9 +139,7 @@ func (s *session) send(span carry.Span[entry]) {
 	now := e.stamp()
 	var ends []carry.End[entry]
 	l.Lock()
-	if s.probeAt == 0 {
-		s.probe, s.probeAt = l.Published(), now
-	}
+	s.probeFrom(l.Published(), now)
 	s.writing, s.written, s.assumed = false, n, sure != n
 	s.active = now
 	if !s.pinging {

@@ -90,7 +90,7 @@ func TestTheMeterKnowsWhenTheMachineIsNotQuiet(t *testing.T) {
 
 // The engine has no option for it, so the tool builds one that does not yield: this fails when the constant is gone.
 func TestTheEngineCanBeBuiltWithoutYields(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join("..", "..", "..", "fdengine", "writer.go"))
+	src, err := os.ReadFile(filepath.Join("..", "..", "..", "fdengine", "gather.go"))
 	require.NoError(t, err)
 	patched, err := withoutYields(src)
 	require.NoError(t, err)

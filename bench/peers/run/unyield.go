@@ -17,7 +17,7 @@ const enginePackage = "github.com/fdengine/fullduplex/fdengine"
 // yields finds the constant that says how often the engine's writer yields before a claim.
 var yields = regexp.MustCompile(`(?m)^(\s*yieldMax\s*=\s*)\d+`)
 
-var errNoYields = errors.New("run: writer.go of the engine has no constant yieldMax")
+var errNoYields = errors.New("run: gather.go of the engine has no constant yieldMax")
 
 // BuildUnyield builds this program into dir with an engine that never yields, and returns its path. The working
 // directory must be that of the module. It needs the go command.
@@ -26,8 +26,8 @@ func BuildUnyield(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("run: go list: %w", err)
 	}
-	writer := filepath.Join(strings.TrimSpace(string(out)), "writer.go")
-	src, err := os.ReadFile(writer)
+	source := filepath.Join(strings.TrimSpace(string(out)), "gather.go")
+	src, err := os.ReadFile(source)
 	if err != nil {
 		return "", err
 	}
@@ -35,11 +35,11 @@ func BuildUnyield(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	copied := filepath.Join(dir, "writer.go")
+	copied := filepath.Join(dir, "gather.go")
 	if err := os.WriteFile(copied, patched, 0o600); err != nil {
 		return "", err
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {writer: copied}})
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: copied}})
 	if err != nil {
 		return "", err
 	}
