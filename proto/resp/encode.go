@@ -10,21 +10,19 @@ import (
 // The Append functions write requests, which are arrays of bulk strings in both versions. They append to dst
 // and return the result, keep nothing, and allocate only when dst must grow.
 
-const crlf = "\r\n"
-
 // AppendArrayHeader writes the head of a request of n arguments, the command's name included.
 func AppendArrayHeader(dst []byte, n int) []byte { return appendHeader(dst, '*', n) }
 
 // AppendBulk writes one argument.
 func AppendBulk(dst, b []byte) []byte {
 	dst = append(appendHeader(dst, '$', len(b)), b...)
-	return append(dst, crlf...)
+	return append(dst, '\r', '\n')
 }
 
 // AppendBulkString writes one argument.
 func AppendBulkString(dst []byte, s string) []byte {
 	dst = append(appendHeader(dst, '$', len(s)), s...)
-	return append(dst, crlf...)
+	return append(dst, '\r', '\n')
 }
 
 // AppendBulkInt writes one argument as decimal text.
@@ -46,11 +44,14 @@ func AppendBulkFloat(dst []byte, f float64) []byte {
 }
 
 func appendHeader(dst []byte, t byte, n int) []byte {
-	if n < 10 {
+	switch {
+	case n < 10:
 		return append(dst, t, '0'+byte(n), '\r', '\n')
+	case n < 100:
+		return append(dst, t, '0'+byte(n/10), '0'+byte(n%10), '\r', '\n')
 	}
 	dst = strconv.AppendInt(append(dst, t), int64(n), 10)
-	return append(dst, crlf...)
+	return append(dst, '\r', '\n')
 }
 
 // AppendCommand writes a whole request. Arguments may be string, []byte, any integer or float type, bool (1 or
