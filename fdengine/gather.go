@@ -76,7 +76,7 @@ func (s *session) overdue() { s.force, s.near = true, false }
 // probeFrom starts to measure a round trip, unless one is being measured. Under the lock.
 func (s *session) probeFrom(published uint64, now int64) {
 	if s.local && s.probeAt == 0 {
-		s.probe, s.probeAt = published, now
+		s.probe, s.probeAt = published, max(now, 1)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"strconv"
 	"sync"
@@ -20,6 +21,7 @@ import (
 type wire struct {
 	*memnet.Conn
 	exact    bool
+	local    bool // it looks like one to this host
 	conn     *pool.Conn
 	loans    int  // world.mu
 	poisoned bool // world.mu
@@ -45,6 +47,13 @@ func (c *wire) Write(b []byte) (int, error) {
 		n = 0 // it cannot say
 	}
 	return n, err
+}
+
+func (c *wire) RemoteAddr() net.Addr {
+	if c.local {
+		return &net.TCPAddr{IP: net.IPv6loopback, Port: 1}
+	}
+	return c.Conn.RemoteAddr()
 }
 
 // silent is how long no byte has moved on c.

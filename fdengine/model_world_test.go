@@ -176,7 +176,7 @@ func (w *world) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &wire{Conn: nc.(*memnet.Conn), moved: w.now, at: w.now()}
+	c := &wire{Conn: nc.(*memnet.Conn), local: w.p.seed%2 == 0, moved: w.now, at: w.now()}
 	c.exact = c.ExactWrite()
 	w.mu.Lock()
 	defer w.mu.Unlock()
