@@ -214,6 +214,13 @@ func (b *book) err(t *testing.T, cmd fdengine.Command) error {
 	return n.err
 }
 
+// outcome is the outcome of cmd, if it has one.
+func (b *book) outcome(cmd fdengine.Command) (err error, told bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.by[cmd].err, b.mu.by[cmd].told > 0
+}
+
 // ok requires that each of cmds was answered.
 func (b *book) ok(t *testing.T, cmds ...fdengine.Command) {
 	t.Helper()
