@@ -44,7 +44,7 @@ func TestATLSHandshakeThatStopsAnywhereEndsAtTheDialTimeoutAndCostsNoCommandAnyt
 	_ = pair()
 	for _, k := range kits() {
 		t.Run(k.name, func(t *testing.T) {
-			for at := int64(0); at < 900; at += int64(tally.Count(150, 1)) {
+			for at := int64(0); at < 900; at += int64(tally.Count(150, 5)) {
 				for _, ends := range []bool{false, true} {
 					a := attack{secure: true, calm: true, within: 5 * time.Second, dial: func(n int, client, _ *memnet.Conn) {
 						switch {
