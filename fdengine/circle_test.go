@@ -96,3 +96,14 @@ func TestAReplyThatIsLateSaysSo(t *testing.T) {
 		require.ErrorContains(t, err, "no reply within ReadTimeout")
 	})
 }
+
+// Covers: E-8, S4-2
+func TestAConnectionThatDiedIsRemovedAndNotPut(t *testing.T) {
+	s := script{"n": always(scripted.DropAfter())}
+	bubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig) {
+		failsAs(t, r.Do(bg, scripted.Echo("n")), carry.MaybeExecuted)
+		pass(time.Second)
+		counts := r.leaser.Counts()
+		require.Equal(t, []int{1, 0, 0}, []int{counts.Removes, counts.Puts, counts.Idle})
+	})
+}

@@ -14,7 +14,7 @@ func ofSessions() []Mutant {
 			Name: "put-after-a-cut", File: run,
 			Old: "if why == reasonCut || why == reasonRetire {\n\t\tif cause", New: "if why == reasonRetire {\n\t\tif cause",
 			Breaks: "a connection that died is put back",
-			Kill:   []Killer{by("fdengine", "TestATransportErrorIsTheCauseAndTheEngineServesOn", "TestADeathByTimeoutIsTheReasonOfTheRemoveBeforeTheNextLease")},
+			Kill:   []Killer{by("fdengine", "TestAConnectionThatDiedIsRemovedAndNotPut")},
 		},
 		{
 			Name: "put-after-retire", File: run,
