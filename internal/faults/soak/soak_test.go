@@ -37,7 +37,7 @@ func TestNothingThatACallerWasToldIsRefutedByServersInTrouble(t *testing.T) {
 func oneRound(t *testing.T, round uint64) {
 	rng := tally.Rand(round << 16)
 	r := newRig(t, rng)
-	plan := choose(rng, tally.Count(7, len(kinds)), r.timeout)
+	plan := choose(rng, tally.Count(6, len(kinds)), r.timeout)
 	t.Logf("plan: %v", plan)
 	r.warm()
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()

@@ -58,7 +58,7 @@ func TestAFailedJobIsShownAndKeptAndTheOthersGoOn(t *testing.T) {
 		{name: "c", counts: true},
 		model(9, 100, 1),
 	}, map[string]played{
-		"x/a":            {"    --- FAIL: TestA\n" + strings.Repeat("noise\n", 100) + fmt.Sprintf(tally.Line, 1, 0, 0), errors.New("exit status 1")},
+		"x/a":            {"    --- FAIL: TestA\n=== RUN   TestB\n--- PASS: TestB\n" + strings.Repeat("noise\n", 100) + fmt.Sprintf(tally.Line, 1, 0, 0), errors.New("exit status 1")},
 		"b":              {text: "PASS\n"},
 		"c":              {text: fmt.Sprintf(tally.Line, 5, 0, 0)},
 		"fdengine model": {"panic", errors.New("exit status 2")},
@@ -67,6 +67,7 @@ func TestAFailedJobIsShownAndKeptAndTheOthersGoOn(t *testing.T) {
 	require.True(t, strings.HasSuffix(out, "\nfaults: scenarios=6 programs=0 cuts=0 failed=3 seed=9\n"), out)
 	require.Contains(t, out, "     |     --- FAIL: TestA\n")
 	require.Equal(t, shown-1, strings.Count(out, "| noise\n"))
+	require.NotContains(t, out, "TestB")
 	require.Contains(t, out, "again: go test -count=1 -v -timeout=30m -race ./x/a -faults.full -faults.seed=9\n")
 	require.Contains(t, out, "it did not say what it counted", "a package that ends before its last line has failed")
 	require.Contains(t, out, `-run=^TestModel\$ -model.shrink=1m -model.first=901 -model.programs=100`)
@@ -111,6 +112,7 @@ func TestThePackagesAreFoundByListing(t *testing.T) {
 	require.True(t, counts["internal/faults/soak"])
 	require.False(t, counts["internal/faults/proxy"], "it does not know the flags")
 	require.False(t, counts["internal/faults/tally"])
+	require.False(t, counts["internal/faults/cmd/faults"])
 }
 
 func TestOnlyTestBinariesOfAListingArePackagesWithTests(t *testing.T) {

@@ -12,8 +12,12 @@ import (
 	"github.com/fdengine/fullduplex/internal/house"
 )
 
-// tallyPath is the package that counts and that defines the flags.
-const tallyPath = house.ModulePath + "/internal/faults/tally"
+const (
+	// tallyPath is the package that counts and that defines the flags.
+	tallyPath = house.ModulePath + "/internal/faults/tally"
+	// ownPath is this command, which reads what tallyPath prints.
+	ownPath = house.ModulePath + "/internal/faults/cmd/faults"
+)
 
 // pkg is a package with tests.
 type pkg struct {
@@ -34,7 +38,9 @@ type job struct {
 
 // withoutRace is the packages whose full counts take too long under the race detector, and why. Their short counts
 // run under it in `make test`.
-var withoutRace = map[string]string{}
+var withoutRace = map[string]string{
+	"internal/faults/cases": "bounds on time and memory, at sizes where the race detector takes ten times of both",
+}
 
 // list finds the packages with tests below internal/faults. Their test binaries, as `go list` describes them, show
 // whether they depend on the flags.
@@ -67,7 +73,7 @@ func parseList(out string) (packages []pkg) {
 // plan makes the jobs: the packages in order of their names, the model last, in as many processes as there are cores.
 func plan(packages []pkg, seed uint64, programs, cores int) (jobs []job) {
 	for _, p := range packages {
-		j := job{name: short(p.path), pkg: p.path, counts: p.counts && p.path != tallyPath}
+		j := job{name: short(p.path), pkg: p.path, counts: p.counts && p.path != tallyPath && p.path != ownPath}
 		_, slow := withoutRace[j.name]
 		j.race = !slow
 		if j.counts {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,13 +86,16 @@ func (s *sum) logged(ctx context.Context, j job, name string, start func(context
 	return c, errors.Join(err, readErr)
 }
 
-// excerpt is the lines of a log that name failed tests, and its last ones.
+// excerpt is the lines of a log that name failed tests, and its last ones, without those of tests that passed.
 func excerpt(name string) string {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "=== ") || strings.HasPrefix(strings.TrimLeft(l, " "), "--- PASS")
+	})
 	var out strings.Builder
 	last := max(0, len(lines)-shown)
 	for i, line := range lines {
