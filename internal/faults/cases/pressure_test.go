@@ -124,9 +124,9 @@ func TestTheQueueIsBoundedWhileTheServerIsDown(t *testing.T) {
 		submits    int
 		cmds, room int // limits of the queue, in commands and bytes
 	}{
-		{"1 KB, by count", 1 << 10, tally.Count(5000, 200_000), 2000, 64 << 20},
-		{"1 KB, by bytes", 1 << 10, tally.Count(5000, 200_000), 65536, 1 << 20},
-		{"1 MB, by bytes", 1 << 20, tally.Count(40, 2000), 65536, tally.Count(6<<20, 16<<20)},
+		{"1 KB, by count", 1 << 10, tally.Count(5000, 40_000), 2000, 64 << 20},
+		{"1 KB, by bytes", 1 << 10, tally.Count(5000, 40_000), 65536, 1 << 20},
+		{"1 MB, by bytes", 1 << 20, tally.Count(40, 500), 65536, tally.Count(6<<20, 16<<20)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			eo := fdengine.Options{Window: 100, WindowBytes: tc.room, Queue: tc.cmds, QueueBytes: tc.room}

@@ -47,15 +47,19 @@ func raw(line string) *redis.Cmd {
 // function is called.
 func chatter(t *testing.T, b *book, c *redis.Client) (stop func()) {
 	done := make(chan struct{})
-	var wg sync.WaitGroup
+	var wg, started sync.WaitGroup
 	turn := func(f func(i int)) {
+		started.Add(1)
 		wg.Go(func() {
 			for i := 0; ; i++ {
+				f(i)
+				if i == 0 {
+					started.Done()
+				}
 				select {
 				case <-done:
 					return
 				default:
-					f(i)
 				}
 			}
 		})
@@ -80,7 +84,9 @@ func chatter(t *testing.T, b *book, c *redis.Client) (stop func()) {
 			}
 		}
 	})
-	return func() { close(done); wg.Wait() }
+	started.Wait()
+	var once sync.Once
+	return func() { once.Do(func() { close(done) }); wg.Wait() }
 }
 
 // transactions makes a server queue between MULTI and EXEC, as real ones do.
@@ -130,6 +136,7 @@ func TestACommandThatWouldChangeTheSharedConnectionIsRefusedBeforeItIsWritten(t 
 	t.Run("scripted", func(t *testing.T) {
 		redisBubble(t, setup{Server: transactions()}, redis.Options{}, func(t *testing.T, r *redisRig) {
 			stop := chatter(t, r.book, r.Client)
+			defer stop()
 			for _, line := range stateful {
 				refusedHere(t, r.book, r.Client, line)
 			}
@@ -161,6 +168,7 @@ func TestACommandThatWouldChangeTheSharedConnectionIsRefusedBeforeItIsWritten(t 
 		c := realClient(t, redis.Options{Addr: s.Addr()})
 		b := newBook(0)
 		stop := chatter(t, b, c)
+		defer stop()
 		for _, line := range stateful {
 			refusedHere(t, b, c, line)
 			require.NoError(t, c.Do(bg, redis.Set("w-"+line, "v")))
