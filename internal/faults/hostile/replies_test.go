@@ -44,11 +44,12 @@ func short(raw string) string {
 
 // Covers: C08, C42, E-16
 func TestAnAnnouncementFollowedBySilenceCostsNeitherMemoryNorMoreThanTheReadTimeout(t *testing.T) {
+	fill := strings.Repeat("x", 200_000) // more than the buffer has room for at first
 	for k, raws := range map[*kit][]string{
 		keep(redisKit()): {
-			"", "+OK", "$", "$536000000\r\n", "$536000000\r\nx", "*134217728\r\n", "%67108864\r\n", "*2\r\n+a\r\n", "|1\r\n+k\r\n+v\r\n", "!536000000\r\n", ">2\r\n+a\r\n",
+			"", "+OK", "$", "$536000000\r\n", "$536000000\r\nx", "*134217728\r\n", "%67108864\r\n", "*2\r\n+a\r\n", "|1\r\n+k\r\n+v\r\n", "!536000000\r\n", "$536000000\r\n" + fill, ">2\r\n+a\r\n",
 		},
-		keep(beanstalkKit()): {"", "INSERTED 1", "INSERTED 1\r", "OK 536000000\r\n", "RESERVED 1 536000000\r\n", "FOUND 1 100\r\nabc"},
+		keep(beanstalkKit()): {"", "INSERTED 1", "INSERTED 1\r", "OK 536000000\r\n", "RESERVED 1 536000000\r\n", "FOUND 1 100\r\nabc", "OK 536000000\r\n" + fill},
 	} {
 		for _, raw := range raws {
 			t.Run(k.name+" "+short(raw), func(t *testing.T) {
