@@ -7,7 +7,7 @@ func ofBindings() []Mutant {
 			Name: "frame-without-cr", File: "proto/resp/scanner.go",
 			Old: "if b[end] != '\\r' || b[end+1] != '\\n' {", New: "if b[end+1] != '\\n' {",
 			Breaks: "a bulk whose end is not where its length says is taken for whole",
-			Kill:   []Killer{by("proto/resp", "TestWhatIsNotTheProtocolIsAnErrorAndStaysOne")},
+			Kill:   []Killer{by("proto/resp", "TestABulkMustEndWithBothBytesOfALineEnd")},
 		},
 		{
 			Name: "body-without-crlf", File: "proto/beanstalk/scanner.go",

@@ -98,7 +98,7 @@ func ofConnections() []Mutant {
 			Name: "goexit-not-told", File: "panics/panics.go",
 			Old: "\t\tif exit != nil {\n", New: "\t\tif exit != nil && returned {\n",
 			Breaks: "nobody hears of a Goexit in foreign code",
-			Kill:   []Killer{by("panics", "TestGuardTellsOfGoexitAndTheGoroutineEnds")},
+			Kill:   []Killer{by("pool", "TestAPanicOrGoexitInACallbackFailsThatDialOnly")},
 		},
 	}
 }

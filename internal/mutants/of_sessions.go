@@ -98,7 +98,7 @@ func ofSessions() []Mutant {
 			Name: "settled-early", File: sweeper,
 			Old: "r.SettleBy != 0 && r.SettleBy <= now }", New: "r.SettleBy != 0 && r.SettleBy <= now+int64(100*time.Millisecond) }",
 			Breaks: "a settle-by time is met before it has come",
-			Kill:   []Killer{by("fdengine", "TestTheDeadlineOfOneIsNobodyElses", "TestADeadlineThatPassesDuringAnOutageIsTheEnd")},
+			Kill:   []Killer{by("fdengine", "TestEachSettleByTimeIsMetInItsOwnTimeAndNeverEarly")},
 		},
 		{
 			Name: "inexact-write-believed", File: "fdengine/writer.go",
@@ -124,7 +124,7 @@ func ofSessions() []Mutant {
 			Name: "wakeup-lost", File: "fdengine/reader.go",
 			Old: "|| s.endNext != reasonNone) && e.unpark()", New: "|| s.endNext != reasonNone) && e.stopping && e.unpark()",
 			Breaks: "answers that make room in the window do not wake the writer",
-			Kill:   []Killer{by("fdengine", "TestTheWindowHoldsInCommandsAndInBytes")},
+			Kill:   []Killer{by("fdengine", "TestAnAnswerThatMakesRoomInTheWindowWakesTheWriterAtOnce")},
 		},
 		{
 			Name: "limiter-not-reported", File: "fdengine/reader.go",
