@@ -82,6 +82,7 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	s.flow = stream
 	switch d := owner.done.(type) {
 	case *call:
+		s.lone = d.plain
 		d.finish(err, true)
 	case *member:
 		d.batch.errs[d.i] = err

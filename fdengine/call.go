@@ -17,6 +17,7 @@ type call struct {
 	ready  chan struct{} // cap 1
 	err    error
 	start  int64
+	plain  bool // its ctx cannot end
 	clean  bool // the reader delivered it: no ghost can point at the ticket, it may be used again
 }
 

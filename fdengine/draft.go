@@ -12,6 +12,7 @@ type draft struct {
 	spec Spec
 	rec  *carry.Record[entry]
 	enc  []byte
+	solo bool // its caller may write and read for itself
 }
 
 const keepScratch = 16 << 10

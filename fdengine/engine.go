@@ -63,6 +63,7 @@ type Engine struct {
 	leaseStop context.CancelFunc
 
 	calls, drafts, batches, waiters sync.Pool
+	soloAfter                       int      // see solo.go; 0 = never
 	readBuf                         []byte   // of the last session, for the next one; engine goroutine
 	serving                         *session // the one the engine goroutine works on, also while it is ending
 }
@@ -86,6 +87,9 @@ func New(o Options) (*Engine, error) {
 	e.room.bytes = e.opt.WindowBytes + e.opt.QueueBytes
 	e.calls.New, e.drafts.New, e.batches.New = newCall, newDraft, newBatch
 	e.leaseCtx, e.leaseStop = context.WithCancel(context.Background())
+	if e.opt.mayGoSolo() {
+		e.soloAfter = soloAfter
+	}
 	e.sweepParked = true
 	e.start(e.run)
 	e.start(e.sweep)

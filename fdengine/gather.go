@@ -40,7 +40,7 @@ func (e *Engine) due() bool {
 		return true
 	}
 	waits, bytes := e.log.Queued()
-	if s.awaitsReader(bytes) {
+	if s.inline || s.awaitsReader(bytes) {
 		return false
 	}
 	inFlight, _ := e.log.InFlight()

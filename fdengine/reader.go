@@ -32,8 +32,9 @@ var stageNames = [...]string{"reader", "Next", "Verdict", "DecodeReply", "Comple
 // readState is what the reader keeps between reads, and between goroutines when a Goexit ended one.
 type readState struct {
 	buf     []byte
-	r, w    int // unread bytes
-	need    int // bytes from r that are known to be needed
+	r, w    int  // unread bytes
+	need    int  // bytes from r that are known to be needed
+	early   bool // the frame at r began to arrive when nothing was in flight: it can only be a push
 	chunk   carry.Chunk[entry]
 	inChunk bool
 	stage   stage
@@ -82,22 +83,36 @@ func (s *session) read() {
 		}
 	}
 	for {
-		s.makeRoom()
-		n, timeout, err := s.receive()
-		if n > 0 {
-			s.w += n
-			if !s.process() {
+		if s.standing { // see solo.go
+			<-s.resume
+			s.standing = false
+			if (s.inChunk || s.w > s.r) && !s.process() {
 				break
 			}
-		}
-		if err != nil {
-			if !s.stopping.Load() || s.w > s.r || !timeout {
-				s.cut(err)
-			}
+		} else if !s.step() {
 			break
 		}
 	}
 	close(s.readerDone)
+}
+
+// step reads once and processes what came. False: the session is over for the reader.
+func (s *session) step() bool {
+	s.makeRoom()
+	n, timeout, err := s.receive()
+	if n > 0 {
+		s.w += n
+		if !s.process() {
+			return false
+		}
+	}
+	if err != nil {
+		if !s.stopping.Load() || s.w > s.r || !timeout {
+			s.cut(err)
+		}
+		return false
+	}
+	return true
 }
 
 // receive is conn.Read behind a border: the connection, and its errors, may be anybody's.
@@ -173,6 +188,7 @@ func (s *session) process() bool {
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
 	}
+	s.watch(s.replies, now)
 	wake := s.account(now)
 	if err != nil {
 		first = s.cutLocked(err)
@@ -262,16 +278,26 @@ func (s *session) walk() error {
 		switch {
 		case err != nil:
 			return &FramingError{err}
-		case n == 0 && s.have+need > s.e.opt.MaxReply, s.have+n > s.e.opt.MaxReply:
+		case kind == KindPush && max(n, need) > s.e.opt.MaxReply: // it is nobody's answer
+			return &FramingError{fmt.Errorf("push of at least %d bytes, limit %d", max(n, need), s.e.opt.MaxReply)}
+		case kind != KindPush && (n == 0 && s.have+need > s.e.opt.MaxReply || s.have+n > s.e.opt.MaxReply):
 			return s.tooLarge(s.have + max(n, need))
 		case n == 0:
 			s.need = s.have + need
+			s.early = s.early || s.have == 0 && s.chunk.Peek() == nil
 			return nil
 		case n < 0 || n > len(rest):
 			return &FramingError{fmt.Errorf("the protocol took %d of %d bytes", n, len(rest))}
+		case s.byCaller && kind == KindPush: // for somebody else to run
+			s.served = true
+			return nil
 		case kind == KindPush:
+			s.early = false
 			s.pushed(rest[:n])
 			continue
+		}
+		if s.early {
+			return errSurplus
 		}
 		rec := s.head()
 		if rec == nil {
@@ -290,6 +316,10 @@ func (s *session) walk() error {
 		}
 		if err := s.answer(rec); err != nil {
 			return err
+		}
+		if s.byCaller { // its only reply
+			s.served = true
+			return nil
 		}
 	}
 }

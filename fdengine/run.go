@@ -16,8 +16,11 @@ func (e *Engine) run() {
 	if s := e.serving; s != nil {
 		// Foreign code ended this goroutine in the middle of a session (start has brought us back). Between two writes
 		// the session goes on; in the middle of one nobody knows what left.
-		if s.writing {
-			s.unsure()
+		e.log.Lock()
+		writing := s.writing && !s.inline
+		e.log.Unlock()
+		if writing {
+			s.unsure(false)
 			s.cut(panics.ErrGoexit)
 		}
 		e.end(s, s.serve())

@@ -35,6 +35,7 @@ type session struct {
 	useful  int64 // the same without the idle ping
 	pinging bool
 	gathering
+	solo
 	writing bool // span is being written
 	span    carry.Span[entry]
 	assumed bool // written is the cautious answer of a connection that cannot tell
@@ -57,6 +58,7 @@ type session struct {
 
 func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
+	s.resume = make(chan struct{}, 1)
 	s.started = e.stamp()
 	s.base, s.active, s.useful = s.started, s.started, s.started
 	s.alone = e.alone
@@ -96,6 +98,7 @@ func (s *session) cutLocked(cause error) bool {
 		return false
 	}
 	s.dead, s.cause = true, cause
+	s.recall()
 	s.cutFlag.Store(true)
 	s.e.unpark()
 	return true
@@ -133,6 +136,9 @@ func (s *session) wantsEnd(now int64) reason {
 // stopReader makes the reader leave a connection on which nothing is in flight.
 func (s *session) stopReader() {
 	s.stopping.Store(true)
+	s.e.log.Lock()
+	s.recall()
+	s.e.log.Unlock()
 	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
 	<-s.readerDone
 	_ = s.conn.SetReadDeadline(time.Time{})

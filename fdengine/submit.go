@@ -21,9 +21,13 @@ func (e *Engine) Do(ctx context.Context, cmd Command) error {
 
 func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (accepted bool, err error) {
 	c := e.calls.Get().(*call)
-	if err := e.launch(ctx, cmd, c, s); err != nil {
+	solo, err := e.launch(ctx, cmd, c, s)
+	if err != nil {
 		e.release(c)
 		return false, e.reject(err)
+	}
+	if solo != nil {
+		solo.goSolo()
 	}
 	if done := ctx.Done(); done == nil {
 		<-c.ready
@@ -46,19 +50,21 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 }
 
 // launch prepares and admits the command of c. It is apart from do so that the caller waits on a shallow stack.
-func (e *Engine) launch(ctx context.Context, cmd Command, c *call, s *carry.Stream[entry]) error {
+// solo: the caller is to write and read for itself, see solo.go.
+func (e *Engine) launch(ctx context.Context, cmd Command, c *call, s *carry.Stream[entry]) (solo *session, err error) {
 	d := e.drafts.Get().(*draft)
-	err := e.prepare(ctx, cmd, d)
-	if err == nil {
+	if err = e.prepare(ctx, cmd, d); err == nil {
 		d.rec.Owner, d.rec.Stream = entry{cmd, c}, s
-		if ctx.Done() != nil { // else nobody can withdraw it
+		c.plain = ctx.Done() == nil
+		if !c.plain { // else nobody can withdraw it
 			d.rec.Attach(&c.ticket)
 		}
-		err = e.admit(ctx, d, false)
+		d.solo = c.plain && e.soloAfter > 0
+		solo, err = e.admit(ctx, d, false)
 		c.start = d.rec.Start
 	}
 	e.discard(d)
-	return err
+	return solo, err
 }
 
 // Submit queues cmd and returns; done is told the outcome, once, unless Submit returns an error (then nothing was
@@ -85,7 +91,7 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 		if at, ok := ctx.Deadline(); ok {
 			d.rec.SettleBy = max(int64(at.Sub(e.base)), 1)
 		}
-		err = e.admit(ctx, d, try)
+		_, err = e.admit(ctx, d, try)
 	}
 	e.discard(d)
 	if err != nil {
@@ -160,33 +166,40 @@ func (s *Spec) fill(r *carry.Record[entry], budget int) error {
 	return nil
 }
 
-// admit appends the request of d when there is room, or waits for it (try: does not).
-func (e *Engine) admit(ctx context.Context, d *draft, try bool) error {
+// admit appends the request of d when there is room, or waits for it (try: does not). A session is returned to a
+// caller who is to go solo.
+func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error) {
 	l := &e.log
 	l.Lock()
 	if err := e.refuses(d.rec.Stream); err != nil {
 		l.Unlock()
-		return err
+		return nil, err
 	}
 	if e.room.first != nil || !e.fits(1, len(d.enc)) {
 		if try {
 			l.Unlock()
-			return notSent(ErrQueueFull, nil)
+			return nil, notSent(ErrQueueFull, nil)
 		}
 		if err := e.makeRoom(ctx, d); err != nil {
 			l.Unlock()
-			return err
+			return nil, err
 		}
 	}
 	if e.append(d.rec, d.enc, d.spec.Timeout) {
 		d.enc = nil // the log has it now
+	}
+	if d.solo {
+		if s, ok := e.seize(d.rec); ok {
+			l.Unlock()
+			return s, nil
+		}
 	}
 	wake := e.parked && e.due() && e.unpark()
 	l.Unlock()
 	if wake {
 		e.signal()
 	}
-	return nil
+	return nil, nil
 }
 
 // makeRoom waits until the request of d may enter. Called with the lock held, returns with it held.

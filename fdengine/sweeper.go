@@ -74,6 +74,9 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 			s.overdue()
 			wake = e.unpark() || wake
 		}
+		if now-s.vacantAt >= int64(tick) {
+			s.recall()
+		}
 		cut, poke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet
@@ -91,7 +94,11 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	if l.Empty() && !ping {
 		wait = time.Hour
 		e.sweepParked = s == nil
-		if s != nil {
+		switch {
+		case s == nil:
+		case s.vacant:
+			wait = tick // soon somebody must read again, to see what the server does unasked
+		default:
 			wait = e.idleWait()
 			e.sweepParked = true
 		}

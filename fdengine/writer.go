@@ -20,7 +20,7 @@ func (s *session) serve() reason {
 		return nil
 	})
 	if err != nil {
-		s.unsure()
+		s.unsure(false)
 		s.e.fault(s, err)
 		return reasonCut
 	}
@@ -28,10 +28,22 @@ func (s *session) serve() reason {
 }
 
 // unsure notes that a write ended in foreign code that failed: nobody knows what of it left.
-func (s *session) unsure() {
-	if s.writing {
+// byCaller: the write of a lone caller, else that of the engine goroutine.
+func (s *session) unsure(byCaller bool) {
+	s.e.log.Lock()
+	defer s.e.log.Unlock()
+	if s.writing && s.inline == byCaller {
 		s.written, s.assumed = len(s.span.Bytes), true
 	}
+}
+
+// begin notes that span is being written. inFlight is what was on the wire before. Under the lock.
+func (s *session) begin(span carry.Span[entry], inFlight int) {
+	s.span, s.written, s.writing = span, 0, true
+	if inFlight == 0 {
+		s.base = max(s.base, s.e.clock.Load())
+	}
+	s.claimed(s.e.log.Published())
 }
 
 func (s *session) writeLoop() reason {
@@ -71,6 +83,10 @@ func (s *session) writeLoop() reason {
 		if due, ok := l.NextDue(); ok && due <= now {
 			l.Due(now)
 		}
+		if s.inline {
+			e.await(true)
+			continue
+		}
 		alone := s.alone && s.answers == 0
 		room := e.opt.Window - inFlight
 		if alone && inFlight > 0 {
@@ -104,11 +120,8 @@ func (s *session) writeLoop() reason {
 			e.await(inFlight > 0)
 			continue
 		}
-		s.span, s.written, s.writing = span, 0, true
-		if inFlight == 0 {
-			s.base = max(s.base, e.clock.Load())
-		}
-		s.claimed(l.Published())
+		s.begin(span, inFlight)
+		s.recall() // somebody must read the replies
 		if e.room.first != nil {
 			e.letIn()
 		}
@@ -140,7 +153,8 @@ func (s *session) send(span carry.Span[entry]) {
 	var ends []carry.End[entry]
 	l.Lock()
 	s.probeFrom(l.Published(), now)
-	s.writing, s.written, s.assumed = false, n, sure != n
+	wake := s.inline
+	s.writing, s.inline, s.written, s.assumed = false, false, n, sure != n
 	s.active = now
 	if !s.pinging {
 		s.useful = now
@@ -155,7 +169,13 @@ func (s *session) send(span carry.Span[entry]) {
 	if len(ends) > 0 {
 		e.letIn()
 	}
+	if waits, _ := l.Queued(); wake {
+		wake = waits > 0 && e.due() && e.unpark()
+	}
 	l.Unlock()
+	if wake {
+		e.signal()
+	}
 	if err != nil {
 		s.cut(err)
 	}

@@ -49,7 +49,7 @@ func (p *Protocol) Next(buf []byte) (n, need int, kind fdengine.Kind, err error)
 				return 0, 0, 0, fmt.Errorf("%w: line without end", errFrame)
 			}
 			p.look = len(buf)
-			return 0, len(buf) + 1, 0, nil
+			return 0, len(buf) + 1, p.soFar(), nil
 		}
 		end += max(p.pos, p.look)
 		p.Scanned += end + 1 - max(p.pos, p.look)
@@ -63,7 +63,7 @@ func (p *Protocol) Next(buf []byte) (n, need int, kind fdengine.Kind, err error)
 		}
 		if end+1+size > len(buf) {
 			p.look = end // the header is found again at once
-			return 0, end + 1 + size, 0, nil
+			return 0, end + 1 + size, p.soFar(), nil
 		}
 		if len(p.stack) == 0 {
 			p.kind = kindOf(head[0])
@@ -83,6 +83,14 @@ func (p *Protocol) Next(buf []byte) (n, need int, kind fdengine.Kind, err error)
 		p.pos, p.look, p.stack = 0, 0, p.stack[:0]
 		return n, 0, kind, nil
 	}
+}
+
+// soFar is KindPush inside a push: the kind of a frame that is not whole.
+func (p *Protocol) soFar() (kind fdengine.Kind) {
+	if len(p.stack) > 0 && p.kind == fdengine.KindPush {
+		kind = p.kind
+	}
+	return kind
 }
 
 // close counts one element as complete, and those it completes; true when the frame is.

@@ -1,0 +1,126 @@
+package fdengine
+
+import (
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+// A lone caller, who has one command outstanding at a time and nobody beside it, spends most of its time on waking the
+// writer, and on being woken by the reader, on CPUs that had gone to sleep. When the pattern has been seen for a while the reader
+// stands by, and the caller writes its request and reads its reply itself, as a synchronous client does. The roles are
+// the same and so is the code; only the goroutine is another. Whoever else comes along, and the sweeper when nobody
+// does, calls the reader back.
+//
+// A caller takes the roles only if nothing but its reply can end its wait: a ctx that can end, or a timeout, would have
+// to interrupt its read. And it runs nobody else's code: it stops at the first frame that is not of its own reply, and
+// there is no observer or limiter.
+
+// soloAfter is how many chunks in a row must be one reply to a lone caller.
+const soloAfter = 8
+
+// solo is guarded by the log's lock but for the last four fields, which belong to whoever reads.
+type solo struct {
+	streak   int
+	vacant   bool          // nobody reads: the reader stands by
+	vacantAt int64         // since when
+	inline   bool          // the span is being written by a caller
+	resume   chan struct{} // cap 1: the reader is to read again
+
+	lone     bool // the chunk at hand has answered a caller who may go solo
+	standing bool // the reader goroutine has decided to stand by
+	byCaller bool // a caller reads
+	served   bool // it has read its reply, or must leave the rest to the reader
+}
+
+// seize gives the roles to the caller whose record, the only one there is, was just appended, and claims it. False: the
+// record goes the usual way. Under the lock.
+func (e *Engine) seize(r *carry.Record[entry]) (s *session, ok bool) {
+	s = e.sess
+	if s == nil || !s.vacant || !e.parked || s.dead || e.stopping || s.ending != reasonNone || s.endNext != reasonNone ||
+		len(e.rerouting) > 0 || r.SettleBy != 0 || r.Frames == 0 || r.Stream != nil || s.conn.ShouldHandoff() {
+		return nil, false
+	}
+	waits, _ := e.log.Queued()
+	if inFlight, _ := e.log.InFlight(); waits != 1 || inFlight != 0 {
+		return nil, false
+	}
+	span, ok := e.log.Claim(1, e.opt.WindowBytes, false)
+	if !ok {
+		return nil, false
+	}
+	s.vacant, s.inline = false, true
+	s.begin(span, 0)
+	return s, true
+}
+
+// goSolo writes the caller's request and reads until the reply to it has come, or the connection has failed; then the
+// record goes the usual way. The caller finds its outcome where it always does.
+func (s *session) goSolo() {
+	defer s.handBack()
+	s.byCaller, s.served = true, false
+	err := panics.Catch("writer", func() error { s.send(s.span); return nil })
+	if err != nil {
+		s.unsure(true)
+		s.e.fault(s, err)
+		return
+	}
+	for !s.served && s.step() {
+	}
+}
+
+// handBack ends the work of a lone caller. The reader is called back if there is anything to do; also by a caller whose
+// goroutine foreign code ends.
+func (s *session) handBack() {
+	e, l := s.e, &s.e.log
+	s.byCaller = false
+	l.Lock()
+	fell := s.inline
+	waits, _ := l.Queued()
+	inFlight, _ := l.InFlight()
+	if s.inChunk || s.w > s.r || waits > 0 || inFlight > 0 || s.dead || s.ending != reasonNone || s.stopping.Load() {
+		s.callReader()
+	} else {
+		s.vacant, s.vacantAt = true, e.clock.Load()
+	}
+	l.Unlock()
+	if fell {
+		s.unsure(true)
+		s.cut(panics.ErrGoexit)
+	}
+}
+
+// callReader makes the reader goroutine read again. Under the lock; only when it stands by or is about to, and once.
+func (s *session) callReader() {
+	s.vacant, s.streak = false, 0
+	s.resume <- struct{}{}
+}
+
+// recall is callReader if nobody reads.
+func (s *session) recall() {
+	if s.vacant {
+		s.callReader()
+	}
+}
+
+// watch looks for the pattern at the end of a chunk with so many replies, and decides whether the reader stands by. Under the
+// lock.
+func (s *session) watch(replies uint64, now int64) {
+	e := s.e
+	lone := s.lone && replies == 1
+	s.lone = false
+	if s.byCaller || replies == 0 || e.soloAfter == 0 {
+		return
+	}
+	waits, _ := e.log.Queued()
+	inFlight, _ := e.log.InFlight()
+	if !lone || waits > 0 || inFlight > 0 || s.w > s.r {
+		s.streak = 0
+		return
+	}
+	if s.streak++; s.streak >= e.soloAfter && !s.dead && !e.stopping && s.ending == reasonNone && !s.stopping.Load() {
+		s.vacant, s.vacantAt, s.standing = true, now, true
+	}
+}
+
+// mayGoSolo says whether callers of this engine may ever go solo.
+func (o *Options) mayGoSolo() bool { return o.Observer == nil && o.Limiter == nil && o.MaxHold <= 0 }
