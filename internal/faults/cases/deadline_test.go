@@ -72,28 +72,32 @@ func TestACommandThatTimedOutIsNotSentAfterwards(t *testing.T) {
 		})
 	})
 	t.Run("the connection dies just after the deadline", func(t *testing.T) {
-		// Nobody has told X yet that it is late, and the next connection is there at once.
-		for quarter := range 20 {
+		// The sweeper, which looks every 5 ms, has not told X yet that it is late, and the next connection is there at once.
+		untold := 0
+		for quarter := range 12 {
 			eo := fdengine.Options{BackoffMin: 100 * time.Microsecond, BackoffMax: 100 * time.Microsecond}
 			bubble(t, setup{Engine: eo}, func(t *testing.T, r *rig) {
 				require.NoError(t, r.run(bg, once("warm")))
 				r.server.FreezeExec(true)
 				x, z := again("X", 3), again("Z", 3)
-				ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
+				ctx, cancel := context.WithTimeout(bg, 52*time.Millisecond)
 				defer cancel()
 				require.NoError(t, r.book.submit(ctx, "main", r.Engine, x))
 				r.submit(z)
-				time.Sleep(50*time.Millisecond + time.Duration(quarter)*time.Millisecond/4)
-				_, told := r.outcome(x)
+				time.Sleep(52*time.Millisecond + time.Duration(quarter)*time.Millisecond/4)
+				if _, told := r.outcome(x); !told {
+					untold++
+				}
 				r.last().Out().CutAfter(0, reset)
 				r.server.FreezeExec(false)
 				r.settled(time.Minute)
 				r.failed(t, x, carry.MaybeExecuted, fdengine.ErrTimeout)
 				r.ok(t, z)
-				require.Equal(t, []string{"Z"}, r.server.ConnTokens(1), "%d/4 ms late, told before: %v", quarter, told)
+				require.Equal(t, []string{"Z"}, r.server.ConnTokens(1), "%d/4 ms late", quarter)
 			})
 			tally.Cut(1)
 		}
+		require.Positive(t, untold)
 	})
 	t.Run("every second one of a backlog cancelled", func(t *testing.T) {
 		n := tally.Count(1000, 10_000)
