@@ -1,98 +1,156 @@
 package redis
 
 import (
-	"math"
+	"bytes"
+	"strconv"
 
 	"github.com/fdengine/fullduplex/proto/resp"
 )
 
-// arg is one argument of a command, kept unencoded and without an allocation of its own.
-type arg struct {
-	kind argKind
-	s    string
-	b    []byte
-	n    uint64 // the number, or the bits of a float
+// args are the arguments of a command, encoded as they are added, so that submitting copies one piece of memory. Only
+// large ones stay where they are until then.
+type args struct {
+	enc    []byte
+	n      int
+	large  []largeArg
+	worded bool // the first one is text
 }
 
-type argKind uint8
+// largeArg is the payload that belongs at enc[at:].
+type largeArg struct {
+	at int
+	s  string
+	b  []byte
+}
 
-const (
-	argString argKind = iota
-	argBytes
-	argInt
-	argUint
-	argFloat
-)
+// largeFrom is the size in bytes from which an argument is not copied when it is added.
+const largeFrom = 16 << 10
 
-func (a *arg) appendTo(dst []byte) []byte {
-	switch a.kind {
-	case argBytes:
-		return resp.AppendBulk(dst, a.b)
-	case argInt:
-		return resp.AppendBulkInt(dst, int64(a.n))
-	case argUint:
-		return resp.AppendBulkUint(dst, a.n)
-	case argFloat:
-		return resp.AppendBulkFloat(dst, math.Float64frombits(a.n))
+func (a *args) addString(s string) {
+	a.worded = a.worded || a.n == 0
+	a.n++
+	if len(s) >= largeFrom {
+		a.addLarge(len(s), largeArg{s: s})
+		return
 	}
-	return resp.AppendBulkString(dst, a.s)
+	a.enc = resp.AppendBulkString(a.enc, s)
 }
 
-// appendUpper appends the argument's text in capitals; nil when that cannot be a word of the table: it is a
-// number, does not fit in dst, or has the character that separates words there.
-func (a *arg) appendUpper(dst []byte) []byte {
-	switch a.kind {
-	case argString:
-		if len(dst)+len(a.s) > cap(dst) {
+func (a *args) addBytes(b []byte) {
+	a.worded = a.worded || a.n == 0
+	a.n++
+	if len(b) >= largeFrom {
+		a.addLarge(len(b), largeArg{b: b})
+		return
+	}
+	a.enc = resp.AppendBulk(a.enc, b)
+}
+
+func (a *args) addLarge(size int, l largeArg) {
+	a.enc = append(strconv.AppendInt(append(a.enc, '$'), int64(size), 10), '\r', '\n')
+	l.at = len(a.enc)
+	a.large = append(a.large, l)
+	a.enc = append(a.enc, '\r', '\n')
+}
+
+func (a *args) addInt(n int64) {
+	a.n++
+	a.enc = resp.AppendBulkInt(a.enc, n)
+}
+
+func (a *args) addUint(n uint64) {
+	a.n++
+	a.enc = resp.AppendBulkUint(a.enc, n)
+}
+
+func (a *args) addFloat(f float64) {
+	a.n++
+	a.enc = resp.AppendBulkFloat(a.enc, f)
+}
+
+// appendTo appends the request.
+func (a *args) appendTo(dst []byte) []byte {
+	dst = resp.AppendArrayHeader(dst, a.n)
+	from := 0
+	for i := range a.large {
+		l := &a.large[i]
+		dst = append(append(append(dst, a.enc[from:l.at]...), l.s...), l.b...)
+		from = l.at
+	}
+	return append(dst, a.enc[from:]...)
+}
+
+// argWalk walks arguments in order.
+type argWalk struct {
+	a          *args
+	pos, large int
+}
+
+func (a *args) walk() argWalk { return argWalk{a: a} }
+
+// next returns the text of the next argument; nil for a large one, which is no word of any table. It must not be called more
+// often than there are arguments.
+func (w *argWalk) next() []byte {
+	enc := w.a.enc[w.pos:]
+	size, i := 0, 1 // behind the dollar
+	for ; enc[i] != '\r'; i++ {
+		size = size*10 + int(enc[i]-'0')
+	}
+	i += 2
+	if w.large < len(w.a.large) && w.a.large[w.large].at == w.pos+i {
+		w.large++
+		w.pos += i + 2
+		return nil
+	}
+	w.pos += i + size + 2
+	return enc[i : i+size : i+size]
+}
+
+// skip passes over n arguments.
+func (w *argWalk) skip(n int) {
+	for range n {
+		w.next()
+	}
+}
+
+// name is the first argument if it is text.
+func (a *args) name() string {
+	if !a.worded {
+		return ""
+	}
+	if len(a.large) > 0 && bytes.IndexByte(a.enc, '\n')+1 == a.large[0].at {
+		return a.large[0].s + string(a.large[0].b)
+	}
+	w := a.walk()
+	return string(w.next())
+}
+
+// appendUpper appends text in capitals; nil when that cannot be a word of the table: it does not fit in dst, or has
+// the character that separates words there.
+func appendUpper(dst, text []byte) []byte {
+	if len(dst)+len(text) > cap(dst) {
+		return nil
+	}
+	for _, c := range text {
+		if c == '|' {
 			return nil
 		}
-		for i := range len(a.s) {
-			if a.s[i] == '|' {
-				return nil
-			}
-			dst = append(dst, upper(a.s[i]))
-		}
-		return dst
-	case argBytes:
-		if len(dst)+len(a.b) > cap(dst) {
-			return nil
-		}
-		for _, c := range a.b {
-			if c == '|' {
-				return nil
-			}
-			dst = append(dst, upper(c))
-		}
-		return dst
+		dst = append(dst, upper(c))
 	}
-	return nil
+	return dst
 }
 
-// is reports whether the argument's text is word, which is in capitals, in any letter case.
-func (a *arg) is(word string) bool {
-	switch a.kind {
-	case argString:
-		if len(a.s) != len(word) {
-			return false
-		}
-		for i := range len(word) {
-			if upper(a.s[i]) != word[i] {
-				return false
-			}
-		}
-		return true
-	case argBytes:
-		if len(a.b) != len(word) {
-			return false
-		}
-		for i := range len(word) {
-			if upper(a.b[i]) != word[i] {
-				return false
-			}
-		}
-		return true
+// isWord reports whether text is word, which is in capitals, in any letter case.
+func isWord(text []byte, word string) bool {
+	if len(text) != len(word) {
+		return false
 	}
-	return false
+	for i := range len(word) {
+		if upper(text[i]) != word[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func upper(c byte) byte {

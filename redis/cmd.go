@@ -2,7 +2,6 @@ package redis
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -14,11 +13,10 @@ import (
 // reply when the call has returned or the completion runs. Afterwards Reset makes it fit for another command
 // with its memory. From submit to completion it belongs to the engine; it must not be copied.
 //
-// Arguments are encoded when the command is submitted. Until that call returns, the bytes given to ArgBytes must
-// not change; afterwards they are not read any more.
+// Arguments are encoded as they are added; bytes of 16 KiB and more are kept instead and must not change until the call
+// that submits the command returns. Afterwards they are not read any more.
 type Cmd struct {
-	args    []arg
-	inline  [3]arg
+	args    args
 	class   carry.Class
 	chosen  bool // class was set by WithClass
 	looked  bool // entry holds what the table says
@@ -26,6 +24,7 @@ type Cmd struct {
 	budget  int
 	timeout time.Duration
 	bad     error // of the arguments
+	inline  [112]byte
 
 	answered bool
 	err      error  // what stands in the way of reading the reply: a *ServerError, or a Tx's failure
@@ -44,38 +43,56 @@ func Build(name string) *Cmd { return new(Cmd).Arg(name) }
 
 // Reset forgets command, settings and reply, and starts a command by its name, as Build does.
 func (c *Cmd) Reset(name string) *Cmd {
-	clear(c.args)
-	args, reply := c.args[:0], c.reply[:0]
+	enc, large, reply := c.args.enc[:0], c.args.large[:0], c.reply[:0]
+	clear(c.args.large)
 	if cap(reply) > maxKept {
 		reply = nil
 	}
-	*c = Cmd{args: args, reply: reply}
+	if cap(enc) > maxKept {
+		enc = nil
+	}
+	*c = Cmd{args: args{enc: enc, large: large}, reply: reply}
 	return c.Arg(name)
 }
 
-func (c *Cmd) add(a arg) *Cmd {
-	if c.args == nil {
-		c.args = c.inline[:0]
+// arg prepares for one more argument.
+func (c *Cmd) arg() *args {
+	if c.args.enc == nil {
+		c.args.enc = c.inline[:0]
 	}
-	c.args = append(c.args, a)
 	c.looked = false
-	return c
+	return &c.args
 }
 
 // Arg adds a string.
-func (c *Cmd) Arg(s string) *Cmd { return c.add(arg{kind: argString, s: s}) }
+func (c *Cmd) Arg(s string) *Cmd {
+	c.arg().addString(s)
+	return c
+}
 
-// ArgBytes adds bytes, which it keeps until the command is encoded.
-func (c *Cmd) ArgBytes(b []byte) *Cmd { return c.add(arg{kind: argBytes, b: b}) }
+// ArgBytes adds bytes. It copies them, unless there are 16 KiB or more.
+func (c *Cmd) ArgBytes(b []byte) *Cmd {
+	c.arg().addBytes(b)
+	return c
+}
 
 // ArgInt adds a number as decimal text.
-func (c *Cmd) ArgInt(n int64) *Cmd { return c.add(arg{kind: argInt, n: uint64(n)}) }
+func (c *Cmd) ArgInt(n int64) *Cmd {
+	c.arg().addInt(n)
+	return c
+}
 
 // ArgUint adds a number as decimal text.
-func (c *Cmd) ArgUint(n uint64) *Cmd { return c.add(arg{kind: argUint, n: n}) }
+func (c *Cmd) ArgUint(n uint64) *Cmd {
+	c.arg().addUint(n)
+	return c
+}
 
 // ArgFloat adds a number in the shortest text that reads back as the same value.
-func (c *Cmd) ArgFloat(f float64) *Cmd { return c.add(arg{kind: argFloat, n: math.Float64bits(f)}) }
+func (c *Cmd) ArgFloat(f float64) *Cmd {
+	c.arg().addFloat(f)
+	return c
+}
 
 // Args adds arguments of the types that resp.AppendCommand takes: string, []byte, integers, floats, bool and
 // encoding.BinaryMarshaler, which is called here. An argument of another type fails the command when it is
@@ -134,15 +151,7 @@ func (c *Cmd) WithTimeout(d time.Duration) *Cmd {
 }
 
 // Name is the command's name as given; empty when there is none.
-func (c *Cmd) Name() string {
-	if len(c.args) == 0 {
-		return ""
-	}
-	if a := &c.args[0]; a.kind == argBytes {
-		return string(a.b)
-	}
-	return c.args[0].s
-}
+func (c *Cmd) Name() string { return c.args.name() }
 
 var errNoName = errors.New("redis: a command needs a name, as a string or bytes")
 
@@ -151,12 +160,12 @@ func (c *Cmd) check() error {
 	if c.bad != nil {
 		return c.bad
 	}
-	if len(c.args) == 0 || c.args[0].kind > argBytes {
+	if !c.args.worded {
 		return errNoName
 	}
 	if c.look(); c.entry.why != shares {
 		var words [longestWord]byte
-		_, word := lookup(c.args, &words)
+		_, word := lookup(&c.args, &words)
 		return c.entry.why.refuse(word)
 	}
 	return nil
@@ -164,9 +173,9 @@ func (c *Cmd) check() error {
 
 // look finds the command in the table, once.
 func (c *Cmd) look() {
-	if !c.looked && len(c.args) > 0 {
+	if !c.looked && c.args.n > 0 {
 		var words [longestWord]byte
-		c.entry, _ = lookup(c.args, &words)
+		c.entry, _ = lookup(&c.args, &words)
 		c.looked = true
 	}
 }
@@ -198,13 +207,7 @@ func (c *Cmd) AppendRequest(dst []byte) ([]byte, error) {
 	return c.appendTo(dst), nil
 }
 
-func (c *Cmd) appendTo(dst []byte) []byte {
-	dst = resp.AppendArrayHeader(dst, len(c.args))
-	for i := range c.args {
-		dst = c.args[i].appendTo(dst)
-	}
-	return dst
-}
+func (c *Cmd) appendTo(dst []byte) []byte { return c.args.appendTo(dst) }
 
 // DecodeReply implements fdengine.Command: it keeps a copy of the frame, and returns the *ServerError that it
 // may be.

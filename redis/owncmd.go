@@ -15,7 +15,7 @@ type ownCmd struct{ *Cmd }
 func (o ownCmd) Spec() fdengine.Spec {
 	s := o.Cmd.Spec()
 	o.look()
-	s.Timeout, s.Block = 0, o.entry.holds(o.args)
+	s.Timeout, s.Block = 0, o.entry.holds(&o.args)
 	return s
 }
 

@@ -11,14 +11,14 @@ import (
 
 // String is the command's name, with how many arguments follow.
 func (c *Cmd) String() string {
-	if len(c.args) == 0 {
+	if c.args.n == 0 {
 		return "redis command without a name"
 	}
 	name := c.Name()
 	if len(name) > longestWord {
 		name = name[:longestWord] + "..."
 	}
-	return fmt.Sprintf("%s(%d arguments)", strings.ToValidUTF8(name, "?"), len(c.args)-1)
+	return fmt.Sprintf("%s(%d arguments)", strings.ToValidUTF8(name, "?"), c.args.n-1)
 }
 
 // Format prints String for every verb.

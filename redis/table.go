@@ -64,11 +64,12 @@ func buildTable(gs []group) map[string]entry {
 
 // lookup finds the entry of a command and applies its options. It allocates nothing. The word found is returned
 // for messages: it points into words.
-func lookup(args []arg, words *[longestWord]byte) (entry, []byte) {
-	name := args[0].appendUpper(words[:0])
+func lookup(a *args, words *[longestWord]byte) (entry, []byte) {
+	walk := a.walk()
+	name := appendUpper(words[:0], walk.next())
 	e := table[string(name)]
-	if e.subs && len(args) > 1 {
-		if full := args[1].appendUpper(append(name, '|')); full != nil {
+	if e.subs && a.n > 1 {
+		if full := appendUpper(append(name, '|'), walk.next()); full != nil {
 			if sub, ok := table[string(full)]; ok {
 				return sub, full
 			}
@@ -77,11 +78,11 @@ func lookup(args []arg, words *[longestWord]byte) (entry, []byte) {
 	}
 	switch e.options {
 	case setOptions:
-		if !onlyExpiry(args) {
+		if !onlyExpiry(a) {
 			e.class = carry.NoRetry
 		}
 	case readOptions:
-		if blockAt(args) > 0 {
+		if blockAt(a) > 0 {
 			e.why = blocks
 		}
 	}
@@ -89,14 +90,19 @@ func lookup(args []arg, words *[longestWord]byte) (entry, []byte) {
 }
 
 // onlyExpiry says whether a SET has no other options than those that set the expiry of the new value.
-func onlyExpiry(args []arg) bool {
-	for i := 3; i < len(args); i++ {
-		a := &args[i]
-		switch {
-		case a.is("EX"), a.is("PX"), a.is("EXAT"), a.is("PXAT"):
-			i++ // its number
-		default:
+func onlyExpiry(a *args) bool {
+	if a.n <= 3 {
+		return true
+	}
+	walk := a.walk()
+	walk.skip(3)
+	for i := 3; i < a.n; i += 2 {
+		word := walk.next()
+		if !isWord(word, "EX") && !isWord(word, "PX") && !isWord(word, "EXAT") && !isWord(word, "PXAT") {
 			return false
+		}
+		if i+1 < a.n {
+			walk.next() // its number
 		}
 	}
 	return true

@@ -97,7 +97,7 @@ func TestLookingACommandUpAllocatesNothing(t *testing.T) {
 	c := split("client Info")
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		var words [longestWord]byte
-		e, _ := lookup(c.args, &words)
+		e, _ := lookup(&c.args, &words)
 		if e.class != carry.Replay {
 			panic("wrong entry")
 		}
@@ -109,6 +109,6 @@ func BenchmarkLookup(b *testing.B) {
 	var words [longestWord]byte
 	b.ReportAllocs()
 	for b.Loop() {
-		lookup(c.args, &words)
+		lookup(&c.args, &words)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // had nothing, else by what is known. After that time, or when the server cannot be asked, the connection is cut.
 func (c *Client) run(ctx context.Context, n *loan, cmd *Cmd) error {
 	cmd.look()
-	if ctx.Done() == nil || ctx.Err() != nil || cmd.entry.holds(cmd.args) == 0 || c.options.CancelWait < 0 {
+	if ctx.Done() == nil || ctx.Err() != nil || cmd.entry.holds(&cmd.args) == 0 || c.options.CancelWait < 0 {
 		return n.engine.Do(ctx, ownCmd{cmd})
 	}
 	held, cut := context.WithCancel(context.WithoutCancel(ctx))
