@@ -43,7 +43,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 		}
 		gone := b != d.Last.blk || int(r.off+r.size) <= limit
 		switch state := r.state(); {
-		case r.ticket != nil && r.ticket.seq != r.seq, state == settled:
+		case r.ticket != nil && r.ticket.seq != r.seq, state == settled, state == deciding && r.ticket == nil:
 			return true
 		case state == abandoned:
 			if (gone || r.maybe) && r.Frames != 0 {

@@ -6,7 +6,7 @@ import "sync/atomic"
 // which an outcome is decided, whoever makes it.
 //
 //	pending  -> deciding   the reader holds the reply and may touch the command
-//	deciding -> settled    the reply was delivered
+//	deciding -> settled    the reply was delivered (a record without ticket stays deciding)
 //	deciding -> pending    (by way of away) the verdict was to send it again
 //	deciding -> wanted     the caller wants to leave; the reader finishes first
 //	wanted   -> settled
@@ -124,14 +124,13 @@ func (r *Record[T]) Undecide() bool {
 	return false
 }
 
-// Settle ends what Decide began.
+// Settle ends what Decide began. Without a ticket it has nothing to do: whoever else looks at the record asks for
+// pending, and Cut knows that the reader has been joined; so the second atomic store of each reply is saved.
 func (r *Record[T]) Settle() {
 	if t := r.ticket; t != nil {
 		t.blk = nil // an idle ticket keeps no block alive
 		atomic.StoreUint32(&t.word, settled)
-		return
 	}
-	atomic.StoreUint32(&r.own, settled)
 }
 
 // awayWord is the state word of a record that leaves the chain. It carries what Withdraw has to answer, so that

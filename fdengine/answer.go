@@ -93,7 +93,9 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 		s.lotN++
 	default:
 		s.letLoose()
-		s.e.log.Lead(&s.chunk)
+		if s.e.room.tight.Load() {
+			s.e.log.Lead(&s.chunk) // it may submit into the room that this makes
+		}
 		s.stage = stageComplete
 		d.Complete(owner.cmd, err)
 		s.stage = stageOwn

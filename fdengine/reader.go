@@ -249,6 +249,7 @@ func (s *session) account(now int64) (wake bool) {
 		s.ponged, s.pinging = false, false
 	}
 	s.fates, s.replies, s.fine = [3]uint64{}, 0, 0
+	e.narrow()
 	e.letIn()
 	s.probed(e.log.Acked(), now)
 	waits, _ := e.log.Queued()

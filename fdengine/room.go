@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"context"
+	"sync/atomic"
 )
 
 // room is admission: the limits over everything accepted and not yet done with, and the submitters that wait for
@@ -10,6 +11,7 @@ type room struct {
 	cmds, bytes       int // limits
 	heldCmds, heldByt int // reserved for waiters that were let in and have not appended yet
 	first, last       *roomWaiter
+	tight             atomic.Bool // half of it is taken: the reader says what it has answered before the end of its chunk
 }
 
 // roomWaiter is a submitter that found no room. It is let in by a reservation of its whole request.
@@ -27,6 +29,16 @@ func (e *Engine) fits(n, size int) bool {
 	cmds += e.room.heldCmds
 	bytes += e.room.heldByt
 	return cmds+n <= e.room.cmds && (bytes+size <= e.room.bytes || cmds == 0)
+}
+
+// narrow keeps tight up to date. Under the lock.
+func (e *Engine) narrow() {
+	cmds, bytes := e.log.Queued()
+	flying, flyingBytes := e.log.InFlight()
+	cmds, bytes = cmds+flying, bytes+flyingBytes
+	if tight := 2*cmds >= e.room.cmds || 2*bytes >= e.room.bytes; tight != e.room.tight.Load() {
+		e.room.tight.Store(tight)
+	}
 }
 
 // letIn is called wherever room came back: it grants waiters their reservations while there is room, in order.

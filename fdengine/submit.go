@@ -242,7 +242,9 @@ func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duratio
 		e.nextSettle = r.SettleBy
 	}
 	e.count.Accepted++
-	return e.log.Append(r, enc)
+	kept = e.log.Append(r, enc)
+	e.narrow()
+	return kept
 }
 
 // withdrawn ends a call whose caller left.

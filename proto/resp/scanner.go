@@ -40,6 +40,12 @@ func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 	if s.err != nil {
 		return 0, 0, 0, s.err
 	}
+	if s.pos == 0 && s.seen == 0 && s.pending == 0 {
+		if n := short(buf[:min(len(buf), s.lim.Line)]); n > 0 {
+			s.visited += n
+			return n, 0, Reply, nil
+		}
+	}
 	for {
 		if s.pending > 0 {
 			if need = s.pos + s.pending + minValue*(s.owed-1); len(buf) < s.pos+s.pending {
@@ -63,6 +69,24 @@ func (s *Scanner) Next(buf []byte) (n, need int, kind Kind, err error) {
 	}
 	s.err = err
 	return 0, 0, 0, err
+}
+
+// short is the length of the frame at the start of buf if that is a simple string or an integer of a few bytes, as
+// most writes are answered with; 0 when it is anything else, or not certain.
+func short(buf []byte) int {
+	if len(buf) == 0 || buf[0] != '+' && buf[0] != ':' {
+		return 0
+	}
+	number := buf[0] == ':'
+	for i := 1; i < min(len(buf)-1, 18); i++ {
+		switch c := buf[i]; {
+		case c == '\r' && buf[i+1] == '\n' && i > 1:
+			return i + 2
+		case c < ' ' || number && (c < '0' || c > '9'):
+			return 0
+		}
+	}
+	return 0
 }
 
 // finish ends the frame at pos and makes ready for the next one.
