@@ -83,7 +83,8 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	switch d := owner.done.(type) {
 	case *call:
 		s.lone = d.plain
-		d.finish(err, true)
+		d.err, d.clean = err, true
+		s.link(d)
 	case *member:
 		d.batch.errs[d.i] = err
 		if s.lot != d.batch {

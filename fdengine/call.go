@@ -17,17 +17,19 @@ type call struct {
 	ready  chan struct{} // cap 1
 	err    error
 	start  int64
-	plain  bool // its ctx cannot end
-	clean  bool // the reader delivered it: no ghost can point at the ticket, it may be used again
+	next   *call    // to be woken by this one, see chain.go
+	last   *session // whose writer is to be woken by this one
+	plain  bool     // its ctx cannot end
+	clean  bool     // the reader delivered it: no ghost can point at the ticket, it may be used again
 }
 
 func newCall() any { return &call{ready: make(chan struct{}, 1)} }
 
 // Complete makes call a Completion so that an entry can hold it; the engine calls finish.
-func (c *call) Complete(_ Command, err error) { c.finish(err, false) }
+func (c *call) Complete(_ Command, err error) { c.finish(err) }
 
-func (c *call) finish(err error, clean bool) {
-	c.err, c.clean = err, clean
+func (c *call) finish(err error) {
+	c.err = err
 	c.ready <- struct{}{}
 }
 

@@ -140,7 +140,7 @@ func (e *Engine) tell(x carry.End[entry], err error) {
 	defer streamDone(x.Stream) // a Flush returns after the completions
 	switch d := x.Owner.done.(type) {
 	case *call:
-		d.finish(err, false)
+		d.finish(err)
 	case *member:
 		d.finish(err)
 	default:

@@ -26,6 +26,7 @@ const (
 type gathering struct {
 	local   bool // the peer is on this host
 	near    bool // and the last round trip was short
+	chained bool // callers are waking each other, and the last will wake the writer
 	loose   bool // the reader may be in foreign code: the writer does not wait for the end of its chunk
 	force   bool // write what waits, whatever it is
 	probe   uint64
@@ -47,14 +48,15 @@ func (e *Engine) due() bool {
 	return !s.near || waits >= inFlight || bytes >= yieldEnough || waits+inFlight < crowd
 }
 
-// awaitsReader says that the reader is waking callers who are about to submit again. Under the lock.
+// awaitsReader says that callers are being woken, who are about to submit again. Under the lock.
 func (s *session) awaitsReader(bytes int) bool {
-	return s.e.log.Reading() && !s.loose && !s.force && bytes < yieldEnough
+	return (s.e.log.Reading() || s.chained) && !s.loose && !s.force && bytes < yieldEnough
 }
 
 // letLoose is called by the reader before foreign code that may keep it for long: nobody waits for its chunk.
 func (s *session) letLoose() {
 	s.tellLot()
+	s.wakeChain()
 	if s.loose { // nobody else writes it
 		return
 	}
@@ -71,7 +73,7 @@ func (s *session) letLoose() {
 
 // overdue is called when something has waited for a tick of the sweeper: the peer is not as near as it was, or the
 // reader is held up. Under the lock.
-func (s *session) overdue() { s.force, s.near = true, false }
+func (s *session) overdue() { s.force, s.near, s.chained = true, false, false }
 
 // probeFrom starts to measure a round trip, unless one is being measured. Under the lock.
 func (s *session) probeFrom(published uint64, now int64) {

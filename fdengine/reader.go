@@ -188,6 +188,7 @@ func (s *session) process() bool {
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
 	}
+	s.endChain()
 	s.watch(s.replies, now)
 	wake := s.account(now)
 	if err != nil {
@@ -196,6 +197,7 @@ func (s *session) process() bool {
 	dead := s.dead
 	l.Unlock()
 	s.userAt.Store(0)
+	s.wakeChain()
 	switch {
 	case first:
 		_ = s.conn.Abort()

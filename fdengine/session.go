@@ -35,6 +35,7 @@ type session struct {
 	useful  int64 // the same without the idle ping
 	pinging bool
 	gathering
+	chain
 	solo
 	writing bool // span is being written
 	span    carry.Span[entry]

@@ -31,14 +31,17 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 	}
 	if done := ctx.Done(); done == nil {
 		<-c.ready
+		c.pass()
 	} else {
 		select {
 		case <-c.ready:
+			c.pass()
 		case <-done:
 			if w := c.ticket.Withdraw(); w.Won {
 				return true, e.withdrawn(c.start, s, w, ctx.Err())
 			}
 			<-c.ready
+			c.pass()
 			c.err = leftBy(c.err, ctx.Err())
 		}
 	}
