@@ -34,3 +34,13 @@ func LegalMoves() map[string][]string {
 	}
 	return out
 }
+
+// SetSoloAfter changes how many lone replies in a row make the reader stand by; 0 = none ever do. To be called before
+// the first command. An engine whose options forbid it stays as it is.
+func (e *Engine) SetSoloAfter(n int) {
+	e.log.Lock()
+	defer e.log.Unlock()
+	if e.soloAfter != 0 {
+		e.soloAfter = n
+	}
+}

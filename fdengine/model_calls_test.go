@@ -129,14 +129,34 @@ func (w *world) do(r *record, s *fdengine.Stream) error {
 	}
 	cmd := newCommand(r)
 	var err error
-	if s != nil {
-		err = s.Do(ctx, cmd)
+	r.exited = !returns(func() {
+		if s != nil {
+			err = s.Do(ctx, cmd)
+		} else {
+			err = w.Do(ctx, cmd)
+		}
+	})
+	if r.exited {
+		err = errExited // and the engine may still be at work on the command
 	} else {
-		err = w.Do(ctx, cmd)
+		of(cmd).release()
 	}
-	of(cmd).release()
 	w.tell(r, err)
 	return err
+}
+
+var errExited = errors.New("the command ended its caller's goroutine")
+
+// returns runs f on a goroutine that it may end, and says whether it has.
+func returns(f func()) (returned bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+		returned = true
+	}()
+	<-done
+	return returned
 }
 
 func (w *world) submit(r *record, s *fdengine.Stream) {

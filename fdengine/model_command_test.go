@@ -31,6 +31,7 @@ type record struct {
 	told     int // outcomes told
 	err      error
 	rejected bool // Submit or TrySubmit returned err
+	exited   bool // a lone caller's goroutine, which ran its own decoder or verdict, was ended by it
 	asked    time.Duration
 	accepted time.Duration
 	settled  time.Duration

@@ -116,6 +116,13 @@ func (v *evidence) settled(r *record) {
 // fate is P2 and P3.
 func (v *evidence) fate(r *record) {
 	tok, n, left, refused := r.plan.token, v.execs[r.plan.token], v.left[r.plan.token], v.w.refused[r.plan.token]
+	if r.exited {
+		alone := v.w.p.seed%3 == 0 && r.op == opDo && r.ctx.how == stays && r.lane != nil && r.lane.stream == nil
+		if !alone || r.plan.decode != faultExit && r.plan.judge != judgeExits {
+			v.fail("P11: %s ended the goroutine of its caller", tok)
+		}
+		return
+	}
 	if r.err == nil {
 		switch {
 		case r.plan.shape == noted:

@@ -87,6 +87,12 @@ func newWorld(p *program) *world {
 	if w.Engine, err = fdengine.New(o); err != nil {
 		panic(err)
 	}
+	if p.seed%3 == 0 { // after each lone reply the next caller may write and read for itself
+		w.SetSoloAfter(1)
+		if w.second != nil {
+			w.second.SetSoloAfter(1)
+		}
+	}
 	return w
 }
 
