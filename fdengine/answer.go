@@ -84,7 +84,11 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	case *call:
 		s.lone = d.plain
 		d.err, d.clean = err, true
-		s.link(d)
+		if d.solo { // its caller may be gone, and wake nobody
+			d.ready <- struct{}{}
+		} else {
+			s.link(d)
+		}
 	case *member:
 		d.batch.errs[d.i] = err
 		if s.lot != d.batch {

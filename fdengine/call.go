@@ -21,6 +21,7 @@ type call struct {
 	last   *session // whose writer is to be woken by this one
 	plain  bool     // its ctx cannot end
 	clean  bool     // the reader delivered it: no ghost can point at the ticket, it may be used again
+	solo   bool     // its caller wrote and read for itself
 }
 
 func newCall() any { return &call{ready: make(chan struct{}, 1)} }
@@ -35,7 +36,7 @@ func (c *call) finish(err error) {
 
 // release puts c back for the next Do.
 func (e *Engine) release(c *call) {
-	c.err, c.clean = nil, false
+	c.err, c.clean, c.solo = nil, false, false
 	e.calls.Put(c)
 }
 

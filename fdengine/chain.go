@@ -37,12 +37,15 @@ func (s *session) wakeChain() {
 	}
 }
 
-// endChain makes the last of the chunk wake the writer. Under the lock.
-func (s *session) endChain() {
+// endChain makes the last of the chunk wake the writer, and returns the first, who is to be woken. Under the lock.
+func (s *session) endChain() (first *call) {
 	if s.tail != nil {
 		s.tail.last = s
 		s.chained = true
 	}
+	first = s.first
+	s.chain = chain{}
+	return first
 }
 
 // pass is called by each caller that a reply has woken, before anything else.

@@ -73,12 +73,12 @@ func (s *session) load(extra []byte) int {
 // blocked. It ends when the connection is dead, or asked to leave it in peace.
 func (s *session) read() {
 	if s.cutFlag.Load() && !s.inChunk { // Goexit in an observer, after the end
-		close(s.readerDone)
+		s.readerEnds()
 		return
 	}
 	if s.inChunk || s.w > s.r {
 		if !s.process() {
-			close(s.readerDone)
+			s.readerEnds()
 			return
 		}
 	}
@@ -93,7 +93,7 @@ func (s *session) read() {
 			break
 		}
 	}
-	close(s.readerDone)
+	s.readerEnds()
 }
 
 // step reads once and processes what came. False: the session is over for the reader.
@@ -180,7 +180,7 @@ func (s *session) process() bool {
 	}
 	now := e.stamp()
 	busy := now - s.userAt.Load()
-	var first bool
+	var cut bool
 	l.Lock()
 	l.End(&s.chunk)
 	s.inChunk, s.loose = false, false
@@ -188,18 +188,20 @@ func (s *session) process() bool {
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
 	}
-	s.endChain()
-	s.watch(s.replies, now)
+	first := s.endChain()
+	s.userAt.Store(0)
+	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
 	wake := s.account(now)
 	if err != nil {
-		first = s.cutLocked(err)
+		cut = s.cutLocked(err)
 	}
 	dead := s.dead
 	l.Unlock()
-	s.userAt.Store(0)
-	s.wakeChain()
+	if first != nil {
+		first.ready <- struct{}{}
+	}
 	switch {
-	case first:
+	case cut:
 		_ = s.conn.Abort()
 		e.signal()
 	case wake:
@@ -265,6 +267,10 @@ func (s *session) walk() error {
 		s.fell = nil
 		if err := s.fault(fell); err != nil { // inside the Guard: what it costs may be told to foreign code
 			return err
+		}
+		if s.byCaller { // it was its only reply
+			s.served = true
+			return nil
 		}
 	}
 	if s.doom != nil {

@@ -134,13 +134,18 @@ func (s *session) wantsEnd(now int64) reason {
 	return reasonNone
 }
 
-// stopReader makes the reader leave a connection on which nothing is in flight.
+// stopReader makes the reader leave a connection on which nothing is in flight. One that stood by has a look first: what
+// the server said or did meanwhile decides whether the connection may be put back.
 func (s *session) stopReader() {
 	s.stopping.Store(true)
+	at := time.Unix(1, 0)
 	s.e.log.Lock()
-	s.recall()
+	if s.vacant {
+		at = time.Now().Add(tick)
+		s.recall()
+	}
 	s.e.log.Unlock()
-	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	_ = s.conn.SetReadDeadline(at)
 	<-s.readerDone
 	_ = s.conn.SetReadDeadline(time.Time{})
 }

@@ -22,8 +22,10 @@ const soloAfter = 8
 type solo struct {
 	streak   int
 	vacant   bool          // nobody reads: the reader stands by
-	vacantAt int64         // since when
+	vacantAt int64         // since when; also of an inline write
 	inline   bool          // the span is being written by a caller
+	helped   bool          // and takes so long that the reader was called back meanwhile
+	awaited  bool          // and the reader, at its end, waits for the caller to leave
 	resume   chan struct{} // cap 1: the reader is to read again
 
 	lone     bool // the chunk at hand has answered a caller who may go solo
@@ -48,45 +50,72 @@ func (e *Engine) seize(r *carry.Record[entry]) (s *session, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	s.vacant, s.inline = false, true
+	s.vacant, s.inline, s.vacantAt = false, true, e.clock.Load()
 	s.begin(span, 0)
 	return s, true
 }
 
 // goSolo writes the caller's request and reads until the reply to it has come, or the connection has failed; then the
-// record goes the usual way. The caller finds its outcome where it always does.
+// record goes the usual way, as it does when the reader was called back during the write. The caller finds its outcome where
+// it always does.
 func (s *session) goSolo() {
 	defer s.handBack()
-	s.byCaller, s.served = true, false
 	err := panics.Catch("writer", func() error { s.send(s.span); return nil })
 	if err != nil {
 		s.unsure(true)
 		s.e.fault(s, err)
 		return
 	}
-	for !s.served && s.step() {
+	for s.byCaller && !s.served && s.step() {
 	}
 }
 
 // handBack ends the work of a lone caller. The reader is called back if there is anything to do; also by a caller whose
-// goroutine foreign code ends.
+// goroutine foreign code ends. Once it has the roles the session may end and its connection be lent to others: what is
+// to be said about a write that did not return is said before.
 func (s *session) handBack() {
 	e, l := s.e, &s.e.log
-	s.byCaller = false
+	if s.byCaller { // else the reader may be looking at it
+		s.byCaller = false
+	}
 	l.Lock()
-	fell := s.inline
+	cut := false
+	if s.inline {
+		s.inline, s.written, s.assumed = false, len(s.span.Bytes), true
+		if cut = s.cutLocked(panics.ErrGoexit); cut {
+			e.caught.Add(1)
+		}
+	}
 	waits, _ := l.Queued()
 	inFlight, _ := l.InFlight()
-	if s.inChunk || s.w > s.r || waits > 0 || inFlight > 0 || s.dead || s.ending != reasonNone || s.stopping.Load() {
+	switch {
+	case s.helped:
+		s.helped = false
+		if s.awaited {
+			s.resume <- struct{}{}
+		}
+	case s.inChunk || s.w > s.r || waits > 0 || inFlight > 0 || s.dead || s.ending != reasonNone || s.stopping.Load():
 		s.callReader()
-	} else {
-		s.vacant, s.vacantAt = true, e.clock.Load()
+	default:
+		s.vacant, s.vacantAt = true, e.rouse() // the sweeper is to look after it
 	}
 	l.Unlock()
-	if fell {
-		s.unsure(true)
-		s.cut(panics.ErrGoexit)
+	if cut {
+		_ = s.conn.Abort()
+		e.signal()
 	}
+}
+
+// readerEnds is the reader's last deed. The session is not over for others while a lone caller still writes.
+func (s *session) readerEnds() {
+	l := &s.e.log
+	l.Lock()
+	s.awaited = s.helped
+	l.Unlock()
+	if s.awaited {
+		<-s.resume
+	}
+	close(s.readerDone)
 }
 
 // callReader makes the reader goroutine read again. Under the lock; only when it stands by or is about to, and once.
@@ -102,13 +131,26 @@ func (s *session) recall() {
 	}
 }
 
+// attend calls the reader back when nobody has read for a tick. That may be because a lone caller is held up in its
+// write: the server may be waiting for somebody to read. Under the lock.
+func (s *session) attend(now int64) {
+	if now-s.vacantAt < int64(tick) {
+		return
+	}
+	s.recall()
+	if s.inline && !s.helped {
+		s.helped = true
+		s.callReader()
+	}
+}
+
 // watch looks for the pattern at the end of a chunk with so many replies, and decides whether the reader stands by. Under the
 // lock.
 func (s *session) watch(replies uint64, now int64) {
 	e := s.e
 	lone := s.lone && replies == 1
 	s.lone = false
-	if s.byCaller || replies == 0 || e.soloAfter == 0 {
+	if s.byCaller || s.helped || replies == 0 || e.soloAfter == 0 {
 		return
 	}
 	waits, _ := e.log.Queued()
@@ -119,6 +161,7 @@ func (s *session) watch(replies uint64, now int64) {
 	}
 	if s.streak++; s.streak >= e.soloAfter && !s.dead && !e.stopping && s.ending == reasonNone && !s.stopping.Load() {
 		s.vacant, s.vacantAt, s.standing = true, now, true
+		e.rouse() // the sweeper is to look after it
 	}
 }
 

@@ -27,6 +27,7 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 		return false, e.reject(err)
 	}
 	if solo != nil {
+		c.solo = true
 		solo.goSolo()
 	}
 	if done := ctx.Done(); done == nil {

@@ -74,9 +74,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 			s.overdue()
 			wake = e.unpark() || wake
 		}
-		if now-s.vacantAt >= int64(tick) {
-			s.recall()
-		}
+		s.attend(now)
 		cut, poke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet

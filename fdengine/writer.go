@@ -154,6 +154,9 @@ func (s *session) send(span carry.Span[entry]) {
 	l.Lock()
 	s.probeFrom(l.Published(), now)
 	wake := s.inline
+	if wake && !s.helped {
+		s.byCaller, s.served = true, false // it reads as well
+	}
 	s.writing, s.inline, s.written, s.assumed = false, false, n, sure != n
 	s.active = now
 	if !s.pinging {
