@@ -86,7 +86,7 @@ func (s *session) read() {
 		if s.standing { // see solo.go
 			<-s.resume
 			s.standing = false
-			if (s.inChunk || s.w > s.r) && !s.process() {
+			if s.lost || (s.inChunk || s.w > s.r) && !s.process() {
 				break
 			}
 		} else if !s.step() {
@@ -212,6 +212,9 @@ func (s *session) process() bool {
 	}
 	s.flushSamples()
 	s.report(nil, false)
+	if err != nil && s.byCaller { // else nobody reads on
+		s.lost = true
+	}
 	return err == nil && !dead
 }
 

@@ -18,7 +18,7 @@ import (
 // soloAfter is how many chunks in a row must be one reply to a lone caller.
 const soloAfter = 8
 
-// solo is guarded by the log's lock but for the last four fields, which belong to whoever reads.
+// solo is guarded by the log's lock but for the last five fields, which belong to whoever reads.
 type solo struct {
 	streak   int
 	vacant   bool          // nobody reads: the reader stands by
@@ -32,6 +32,7 @@ type solo struct {
 	standing bool // the reader goroutine has decided to stand by
 	byCaller bool // a caller reads
 	served   bool // it has read its reply, or must leave the rest to the reader
+	lost     bool // it found what ended the session: the bytes that are left are nobody's reply
 }
 
 // seize gives the roles to the caller whose record, the only one there is, was just appended, and claims it. False: the
