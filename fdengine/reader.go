@@ -115,9 +115,14 @@ func (s *session) step() bool {
 	return true
 }
 
-// receive is conn.Read behind a border: the connection, and its errors, may be anybody's.
+// receive is conn.Read behind a border: the connection, and its errors, may be anybody's. One that ends the goroutine may
+// have taken bytes that nobody will see: then the connection is cut.
 func (s *session) receive() (n int, timeout bool, err error) {
-	perr := panics.Catch("conn.Read", func() error {
+	exit := func(p *panics.Error) {
+		s.e.caught.Add(1)
+		s.cut(p)
+	}
+	perr := panics.Guard("conn.Read", exit, func() error {
 		n, err = s.conn.Read(s.buf[s.w:])
 		timeout = err != nil && isTimeout(err)
 		return nil
