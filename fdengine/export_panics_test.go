@@ -37,3 +37,10 @@ func (e *Engine) Derail(undecided bool) {
 		s.r = 1 << 40
 	}
 }
+
+// Vacant says whether the reader stands by: the next lone caller writes and reads for itself.
+func (e *Engine) Vacant() bool {
+	e.log.Lock()
+	defer e.log.Unlock()
+	return e.sess != nil && e.sess.vacant
+}

@@ -78,13 +78,13 @@ func ofReplies() []Mutant {
 		},
 		{
 			Name: "surplus-reply-ignored", File: reader,
-			Old: "\t\t\treturn errSurplus\n", New: "\t\t\ts.r += n\n\t\t\tcontinue\n",
+			Old: "if rec == nil {\n\t\t\treturn errSurplus\n", New: "if rec == nil {\n\t\t\ts.r += n\n\t\t\tcontinue\n",
 			Breaks: "a reply that nobody asked for is passed over, and the next one may be a stranger's",
 			Kill:   []Killer{by("fdengine", "TestAReplyNobodyAskedForCutsTheConnection")},
 		},
 		{
 			Name: "frame-limit-ignored", File: reader,
-			Old: "case n == 0 && s.have+need > s.e.opt.MaxReply, s.have+n > s.e.opt.MaxReply:", New: "case need < 0:",
+			Old: "case kind != KindPush && (n == 0", New: "case need < 0 && (n == 0",
 			Breaks: "a reply beyond MaxReply is buffered",
 			Kill:   []Killer{by("fdengine", "TestAReplyBeyondTheLimitIsAnAnswerAndACut")},
 		},
