@@ -24,7 +24,7 @@ import (
 // Covers: E-1, E-3, E-4, E-5, E-42
 func TestCallersThatComeAndGoOnARealConnection(t *testing.T) {
 	for _, after := range []int{1, 8} {
-		t.Run(fmt.Sprint(after), func(t *testing.T) { storm(t, after, 1500*time.Millisecond) })
+		t.Run(fmt.Sprint(after), func(t *testing.T) { storm(t, after, time.Second) })
 	}
 }
 
