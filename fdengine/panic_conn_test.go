@@ -2,6 +2,7 @@ package fdengine_test
 
 import (
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -69,4 +70,26 @@ func TestAConnectionThatPanicsInCloseOrDeadlineCostsItselfOnly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A connection's Read ended its goroutine after it had taken bytes off the wire. The reader was started again and
+// read on behind the gap: each reply went to the command before its own.
+//
+// Covers: S4-14, E-3, E-5
+func TestAReadThatExitsIsACut(t *testing.T) {
+	c := &touchy{afterRead: runtime.Goexit}
+	bubble(t, setup{Wrap: firstOnly(c)}, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Ping(bg))
+		o, n, p := &outcomes{}, scripted.Echo("n"), scripted.ReplayEcho("p")
+		r.together(func() {
+			submitAll(t, r, o, n, p)
+			c.armed.Store(true)
+		})
+		submitAll(t, r, o, scripted.ReplayEcho("q"))
+		pass(10 * time.Second)
+		failed(t, o, n, carry.MaybeExecuted)
+		ok(t, o, p)
+		require.Equal(t, 1, r.server.Executions("n"))
+		require.Equal(t, uint64(1), r.Stats().Cuts)
+	})
 }

@@ -37,7 +37,10 @@ import (
 //	Logger, Report     ObserverThatFails... (start)    kind of event)                  (report)
 //	Allow              LimiterThatFails...             LimiterThatFailsWhileOthers...  LimiterThatFails... (next claim)
 //	Reroute            RerouterThatFailsEnds...        RerouterThatFailsHalfWay...     RerouterThatFailsHalfWay... (all adopted)
-//	conn.Read, Write   ReadThatPanics...               WriteThatFailsInForeignCode     ConnectionThatCannotSayItsAddress
+//	the connection     ReadThatPanics...,              WriteThatFailsInForeignCode,    ConnectionThatPanicsInClose...,
+//	                   ReadThatExits...                ConnectionThatCannotSay...      pool: CloseOrDeadlinePanics
+//	a lone caller's    ForeignCodeThatFailsOnALone...  DecoderThatFailsInALoneCall     ForeignCodeThatFailsInALoneCall
+//	goroutine
 //	our own loops      FaultOfOurOwn... (consistent)   ReaderThatFallsOverItsOwn...    FaultOfOurOwn... (broken log),
 //	                                                                                   FaultThatHoldsTheLock...
 

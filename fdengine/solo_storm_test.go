@@ -64,7 +64,7 @@ func storm(t *testing.T, after int, span time.Duration) {
 			dice := rand.New(rand.NewPCG(uint64(after), uint64(i)))
 			for n := 0; time.Now().Before(end); {
 				if i > 0 { // the others are there now and then
-					time.Sleep(time.Duration(dice.IntN(4000*i)) * time.Microsecond)
+					<-time.After(time.Duration(dice.IntN(4000*i)) * time.Microsecond) // load, not waiting for anything
 				}
 				for range 1 + dice.IntN(60) {
 					n++

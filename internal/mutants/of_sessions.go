@@ -132,5 +132,35 @@ func ofSessions() []Mutant {
 			Breaks: "the limiter is not told what became of a claim",
 			Kill:   []Killer{by("fdengine", "TestTheLimiterGetsOneReportPerAllowedClaim")},
 		},
+		{
+			Name: "leftovers-of-a-dead-stream-read", File: "fdengine/reader.go",
+			Old: "if s.lost || (s.inChunk", New: "if (s.inChunk",
+			Breaks: "what a lone caller left of a stream that is lost is taken for its reply",
+			Kill:   []Killer{by("fdengine", "TestForeignCodeThatFailsOnALoneCallersGoroutineCostsWhatItCostsElsewhere")},
+		},
+		{
+			Name: "read-goexit-unheard", File: "fdengine/reader.go",
+			Old: `panics.Guard("conn.Read", exit, `, New: `panics.Guard("conn.Read", func(p *panics.Error) { _ = exit }, `,
+			Breaks: "bytes that a Read took before its goroutine ended are lost, and each reply goes to the command before its own",
+			Kill:   []Killer{by("fdengine", "TestAReadThatExitsIsACut")},
+		},
+		{
+			Name: "reply-begun-before-its-command", File: "fdengine/reader.go",
+			Old: "\t\tif s.early {\n", New: "\t\tif s.early && s.frames > 1 {\n",
+			Breaks: "a reply that began before its command was sent is taken for its own",
+			Kill:   []Killer{by("fdengine", "TestAReplyThatBeganBeforeItsCommandWasSentIsNobodys")},
+		},
+		{
+			Name: "reader-not-called-back", File: "fdengine/writer.go",
+			Old: "\t\ts.recall() // somebody must read the replies\n", New: "",
+			Breaks: "nobody reads the replies of those who come behind a lone caller",
+			Kill:   []Killer{by("fdengine", "TestWhoeverComesBesideALoneCallerIsServedAtOnce")},
+		},
+		{
+			Name: "last-of-a-chain-wakes-nobody", File: "fdengine/chain.go",
+			Old: "wake := waits > 0 && e.parked && e.due() && e.unpark()", New: "wake := waits > 0 && e.parked && e.due() && e.stopping && e.unpark()",
+			Breaks: "the writer is not woken when all callers of a chunk have been",
+			Kill:   []Killer{by("fdengine", "TestAnAnswerThatMakesRoomInTheWindowWakesTheWriterAtOnce")},
+		},
 	}
 }
