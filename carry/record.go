@@ -63,7 +63,7 @@ type Record[T any] struct {
 // memory of the caller (a pooled call object).
 type Ticket[T any] struct {
 	word  uint32
-	moved bool   // it has been in more than one log
+	moved bool // it has been in more than one log
 	seq   uint64
 	blk   *block[T]
 	home  atomic.Pointer[Log[T]]
