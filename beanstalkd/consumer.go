@@ -22,6 +22,9 @@ import (
 // goes on there. The jobs that were reserved on the old one are lost to this Consumer: the server gives them to
 // whoever reserves next, and their Job says ErrReservationLost. To take that in time, see Job.Lost.
 //
+// When jobs are handed out three times in a row and do not arrive whole, the reserve ends; its error has a *TornError,
+// which names the last of them.
+//
 // A ctx that ends while the server may still answer cuts the connection, since a job that is handed out there would
 // reach nobody; that loses the reservations held. Use ReserveWithTimeout to stop waiting without that.
 type Consumer struct {
@@ -57,6 +60,8 @@ func NewConsumer(o Options, tubes ...string) (*Consumer, error) {
 		c.read = 0
 	}
 	eo := o.engine(l)
+	l.rest = c.read
+	eo.Protocol = func() fdengine.Protocol { return newWatchful(l) }
 	eo.Window, eo.Queue, eo.ReadTimeout = 1, 1, -1
 	if c.engine, err = fdengine.New(eo); err != nil {
 		return nil, errors.Join(err, p.Close())

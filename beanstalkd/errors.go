@@ -105,6 +105,23 @@ func (e *UnexpectedError) Error() string {
 // Fate is MaybeExecuted.
 func (e *UnexpectedError) Fate() carry.Fate { return carry.MaybeExecuted }
 
+// TornError says, as the cause of a reserve's error, that jobs were handed out several times in a row and none could be
+// read: what followed the announcement was not a body of that length with a line end, or the connection died before.
+// A beanstalkd that was killed while it wrote a job to its binlog may have such a job. It is in its tube still, and
+// the next Reserve may meet it again: delete it by its ID with Consumer.Do, unless connections break there for another
+// reason.
+type TornError struct {
+	ID    uint64 // of the last of them
+	Times int    // that a job was announced
+	Cause error  // that ended the last connection
+}
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("beanstalkd: handed out %d times, never whole, at last job %d: %v", e.Times, e.ID, e.Cause)
+}
+
+func (e *TornError) Unwrap() error { return e.Cause }
+
 // LostError says that a job is not this Consumer's any more: the connection that reserved it is gone, or its time to
 // run is over. The server gives it to someone else, or has done so. It matches ErrReservationLost.
 type LostError struct {

@@ -11,12 +11,13 @@ import (
 )
 
 // link is the Leaser of a Consumer's engine. It remembers the connection that is lent, so that it can be cut; it
-// numbers the connections, and lends none to a command for a job that was reserved on an earlier one; it watches over
-// the time of the one command that is under way.
+// numbers the connections, and lends none to a command for a job that was reserved on an earlier one, nor to a reserve that
+// is handed torn jobs again and again; it watches over the time of the one command that is under way.
 type link struct {
 	pool *pool.Pool
 	// timer fires at mu.due or earlier. One for all commands.
 	timer *time.Timer
+	rest  time.Duration // for the rest of a reply that has begun, when nothing else bounds it; 0 = none
 
 	mu struct {
 		sync.Mutex
@@ -31,6 +32,10 @@ type link struct {
 		bound time.Duration // for its reply, on each connection; 0 = none
 		due   time.Time     // zero = not running
 		late  bool          // it ran out
+
+		tornID uint64 // the job whose announcement was the last thing received
+		torn   int    // times in a row, by the command under way; see torn.go
+		why    error  // the last connection was removed
 	}
 }
 
@@ -50,10 +55,13 @@ func newLink(watched []string) *link {
 // gives that back before it leases.
 func (l *link) Lease(ctx context.Context) (*pool.Conn, error) {
 	l.mu.Lock()
-	stale := l.mu.needs != 0
+	stale, torn := l.mu.needs != 0, l.tornLocked()
 	l.mu.Unlock()
-	if stale {
+	switch {
+	case stale:
 		return nil, pool.Permanent(errLost)
+	case torn != nil:
+		return nil, torn
 	}
 	c, err := l.pool.Lease(ctx)
 	if err != nil {
@@ -77,7 +85,7 @@ func (l *link) Remove(c *pool.Conn, why error) {
 	if l.mu.conn == c {
 		l.mu.conn = nil
 		l.loseLocked()
-		l.mu.due = time.Time{}
+		l.mu.due, l.mu.why = time.Time{}, why
 	}
 	l.mu.Unlock()
 	l.pool.Remove(c, why)
@@ -113,6 +121,7 @@ func (l *link) begin(needs uint64, bound time.Duration) error {
 		return errLost
 	}
 	l.mu.busy, l.mu.needs, l.mu.bound, l.mu.late = true, needs, bound, false
+	l.mu.tornID, l.mu.torn = 0, 0
 	if l.mu.conn != nil {
 		l.armLocked()
 	}

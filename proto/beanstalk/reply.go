@@ -39,6 +39,17 @@ func Parse(buf []byte) (r Reply, n int, err error) {
 	return r, n, nil
 }
 
+// Begins reads the line at the start of buf, whether or not the body that it announces is there. ok: the line is whole,
+// and one that a reply begins with. The Reply has no Body.
+func Begins(buf []byte) (r Reply, ok bool) {
+	end := bytes.IndexByte(buf, '\n')
+	if end < 0 {
+		return Reply{}, false
+	}
+	r, _, reason := parseLine(buf[:end+1])
+	return r, reason == ""
+}
+
 const reasonBody = "body does not end with a line end where its length says"
 
 // parseLine takes a line with its end apart. bodySize is -1 when no body follows.
