@@ -151,16 +151,21 @@ func TestAnIdleConnectionIsReleasedAndPingedBehindALonePhase(t *testing.T) {
 //
 // Covers: S2-9, E-27
 func TestWhatTheServerDoesBehindALonePhaseIsNoticedWithinTwoTicks(t *testing.T) {
-	for name, slow := range map[string]time.Duration{"": 0, "slow": 300 * time.Millisecond, "pause": -time.Minute} {
+	for name, row := range map[string]struct{ pause, delay time.Duration }{
+		"":                {},
+		"slow":            {delay: 322 * time.Millisecond},
+		"paused":          {pause: time.Minute},
+		"paused and slow": {pause: time.Minute, delay: 322 * time.Millisecond},
+	} {
 		for _, closes := range []bool{true, false} {
 			for calls := range 4 {
 				t.Run(name+itoa(calls), func(t *testing.T) {
 					pushes := 0
-					o := fdengine.Options{OnPush: func([]byte) { pushes++ }}
-					s := script{"c": always(scripted.Delay(max(slow, 0)))}
+					o := fdengine.Options{OnPush: func([]byte) { pushes++ }, PingEvery: -1}
+					s := script{"c": always(scripted.Delay(row.delay))}
 					loneBubble(t, setup{Server: s.options(), Engine: o}, func(t *testing.T, r *rig, _ *looks) {
 						for range calls {
-							pass(max(-slow, 0))
+							pass(row.pause)
 							require.NoError(t, r.Do(bg, scripted.Echo("c")))
 						}
 						if closes {

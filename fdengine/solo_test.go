@@ -41,6 +41,24 @@ func TestALoneCallerServesItselfAfterEightLoneRepliesAndNotBefore(t *testing.T) 
 		}
 		require.Equal(t, 1, r.server.Conns())
 	})
+	bubble(t, setup{Wrap: wrap}, func(t *testing.T, r *rig) {
+		for i := range 5 {
+			require.NoError(t, r.Do(bg, scripted.Echo("c"+itoa(i))))
+		}
+		both := &outcomes{}
+		r.server.FreezeExec(true)
+		submitAll(t, r, both, echoes("b", 2, 0)...)
+		synctest.Wait()
+		r.server.FreezeExec(false)
+		synctest.Wait()
+		before, _ := l.serves()
+		for i := range 9 {
+			require.NoError(t, r.Do(bg, scripted.Echo("d"+itoa(i))))
+			synctest.Wait()
+			writes, _ := l.serves()
+			require.Equal(t, before+max(0, i-7), writes, "they have to be eight in a row")
+		}
+	})
 }
 
 type limitless struct{}
@@ -166,6 +184,31 @@ func TestWhoJoinsWhileTheLoneReplyIsOnItsWayIsAnsweredBehindIt(t *testing.T) {
 				require.NoError(t, <-told)
 				require.Zero(t, time.Since(start))
 				require.False(t, solo, "a lone caller runs nobody else's code")
+			})
+		})
+	}
+}
+
+// Covers: E-11
+func TestWhoJoinsDuringALoneWriteIsWrittenRightBehindIt(t *testing.T) {
+	for how, ask := range ways {
+		t.Run(how, func(t *testing.T) {
+			loneBubble(t, setup{}, func(t *testing.T, r *rig, l *looks) {
+				r.server.FreezeReplies(true)
+				other, told := scripted.Echo("other"), make(chan error, 1)
+				joined := make(chan struct{})
+				l.onWrite = firstTime(func() {
+					go ask(t, r, other, told)
+					synctest.Wait()
+					close(joined)
+				})
+				done := r.later(bg, scripted.Echo("lone"))
+				<-joined
+				synctest.Wait()
+				require.Equal(t, []string{"lonely", "lone", "other"}, r.server.Order(), "no reply was needed for that")
+				r.server.FreezeReplies(false)
+				require.NoError(t, <-done)
+				require.NoError(t, <-told)
 			})
 		})
 	}
