@@ -61,7 +61,7 @@ func shown(text string) string {
 	if err != nil || u.Host == "" || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") {
 		return ""
 	}
-	return " (" + u.Scheme + "://" + u.Host + u.Path + ")"
+	return " (" + u.Scheme + "://" + u.Host + u.EscapedPath() + ")" // no line end or control character of a name
 }
 
 // name is what the target is called, without user and password.

@@ -65,6 +65,12 @@ func TestAllFaultsAreToldAtOnceByTheNamesOfTheirOptions(t *testing.T) {
 	for _, name := range []string{"resume", "report", "queue"} { // an empty variable of a shell switched them off
 		require.Contains(t, errs, "--"+name+" is empty: want")
 	}
+	// The name of a tube ended the line, and could have told a terminal anything.
+	code, _, errs = jobsub("x\n", "submit", "--to", "beanstalk://127.0.0.1/a%0D%0A%1Bb")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "target 1 (beanstalk://127.0.0.1/a%0D%0A%1Bb): ")
+	require.Equal(t, 1, strings.Count(errs, "\n"))
+	require.NotContains(t, errs, "\x1b")
 	for _, outage := range []string{"-1s", "-1ns"} {
 		code, _, errs := jobsub("x\n", "submit", "--to", "embedded:", "--max-outage", outage)
 		require.Equal(t, exitFailed, code)

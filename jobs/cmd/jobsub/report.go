@@ -35,16 +35,26 @@ func (l *lateFile) Close() error {
 	return l.f.Close()
 }
 
-// reportApart refuses a report that would be written over the input or the state file.
+// reportApart refuses a report that would be written over the input or the state file. A state file that was not
+// there before can only be recognized once it is open, by whatever name.
 func (w *work) reportApart() error {
-	report, err := os.Stat(w.report)
-	if w.report == "" || err != nil {
-		return nil // there is nothing to write over
-	}
 	for _, name := range []string{w.input, w.resume} {
-		if other, err := os.Stat(name); name != "" && err == nil && os.SameFile(report, other) {
+		if sameFile(w.report, name) {
 			return fmt.Errorf("--report is %s: it would be written over %s", w.report, name)
 		}
 	}
 	return nil
+}
+
+// sameFile says whether two names are of one file that is there.
+func sameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }

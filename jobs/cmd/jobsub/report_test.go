@@ -26,6 +26,27 @@ func TestAReportIsNotWrittenOverTheInputOrTheStateFile(t *testing.T) {
 	}
 }
 
+// A state file that the run itself had made was not seen to be the report: the report emptied it, and the next run could
+// not go on. Nor was an empty input seen to be the state file.
+func TestAReportIsNotWrittenOverAStateFileThatIsNew(t *testing.T) {
+	dir := t.TempDir()
+	input, state, link := filepath.Join(dir, "in"), filepath.Join(dir, "state"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(input, []byte("a\n"), 0o600))
+	require.NoError(t, os.Symlink(state, link))
+	submit := []string{"submit", "--quiet", "--to", "beanstalk://127.0.0.1:1/t", "--max-outage", "1ms", "--resume", state}
+	for _, report := range []string{state, filepath.Join(dir, ".") + "//state", link} {
+		require.NoError(t, os.RemoveAll(state))
+		code, out, errs := jobsub("", append(submit, "--report", report, input)...)
+		require.Equal(t, exitFailed, code)
+		require.Contains(t, errs, "written over "+state)
+		require.Contains(t, out, "account: accepted=0 ")
+	}
+	require.NoError(t, os.WriteFile(state, nil, 0o600))
+	code, _, errs := jobsub("", append(submit, state)...)
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "that is the input")
+}
+
 // A run that never began left an empty report in the place of the last one's.
 func TestAReportIsCreatedOnlyWhenAskedTo(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "report")

@@ -112,6 +112,9 @@ func (w *work) resumable(c *cobra.Command) (faults []error) {
 	if w.input == "" || !isFile(w.input) {
 		faults = append(faults, errors.New("--resume needs a FILE: what comes through a pipe cannot be read again"))
 	}
+	if sameFile(w.resume, w.input) {
+		faults = append(faults, fmt.Errorf("--resume is %s: that is the input, want a file of its own", w.resume))
+	}
 	if c.Flags().Changed("from-line") {
 		faults = append(faults, errors.New("--resume and --from-line are both given: want one of them"))
 	}

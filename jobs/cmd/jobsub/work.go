@@ -73,6 +73,9 @@ func (w *work) attempt(parent context.Context, wrong error) (end ending) {
 	}
 	if journal != nil {
 		defer closed(journal)
+		if end.err = w.reportApart(); end.err != nil {
+			return end
+		}
 	}
 	report := &lateFile{name: w.report}
 	defer closed(report)
