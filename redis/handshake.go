@@ -115,6 +115,9 @@ func (h handshake) session(d *pool.Dial) (steps []step) {
 		if s, err := r.Text(); refused == nil && (err != nil || s != "PONG") {
 			return errors.New("redis: PING was answered with something else than PONG")
 		}
+		if refused != nil && refused.Code == "NOPERM" {
+			return nil // the server answers, and a user may be allowed nothing but the commands of its job
+		}
 		return fatal("PING", refused)
 	}})
 }

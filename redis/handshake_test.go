@@ -163,6 +163,7 @@ func TestMissingRightsAndUnknownCommandsThatAreNotNeededAreTolerated(t *testing.
 		{"CLIENT KILL", ":0"},
 		{"CLIENT KILL", "-ERR No such client"},
 		{"CLIENT KILL", "-NOPERM this user has no permissions to run the 'client|kill' command"},
+		{"PING", "-NOPERM this user has no permissions to run the 'ping' command"},
 	} {
 		conn, log, err := shake(t, handshake{protocol: 2, name: "n"}, pool.Dial{Fence: []any{&Session{ID: 9}}}, func(cmd string) string {
 			if strings.HasPrefix(cmd, tc.at) {

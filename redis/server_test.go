@@ -84,11 +84,14 @@ func TestTheCommonCommandsWorkInBothVersionsOfTheProtocol(t *testing.T) {
 func TestUsersPasswordsAndCertificatesAreChecked(t *testing.T) {
 	s := testserver.StartRedis(t, testserver.RedisOptions{TLS: true, Password: "secret"})
 	s.Text("ACL", "SETUSER", "worker", "on", ">pw", "~*", "+@all", "-client|kill", "-flushall")
+	s.Text("ACL", "SETUSER", "least", "on", ">pw", "~*", "+echo")
 	for name, tc := range map[string]struct {
 		o    Options
 		want string // code; empty: works
 	}{
 		"user":              {Options{Username: "worker", Password: "pw"}, ""},
+		"least rights":      {Options{Username: "least", Password: "pw"}, ""},
+		"the same, RESP2":   {Options{Username: "least", Password: "pw", Protocol: 2}, ""},
 		"user, RESP2":       {Options{Username: "worker", Password: "pw", Protocol: 2}, ""},
 		"wrong password":    {Options{Username: "worker", Password: "hunter2"}, "WRONGPASS"},
 		"no password":       {Options{}, "NOAUTH"},
