@@ -46,14 +46,20 @@ func TestNobodyIsLoneBeforeTheLastOneHasLeft(t *testing.T) {
 		loneBubble(t, setup{}, func(t *testing.T, r *rig, l *looks) {
 			r.server.FreezeReplies(!answered)
 			var next <-chan error
+			lone, decoded := scripted.Echo("lone"), make(chan struct{})
+			lone.OnDecode = func(fdengine.Reply) { close(decoded) }
 			l.behind = firstTime(func() {
-				time.Sleep(20 * time.Millisecond)
+				if answered {
+					<-decoded
+					time.Sleep(time.Microsecond)
+				} else {
+					time.Sleep(20 * time.Millisecond)
+				}
 				next = r.later(bg, scripted.Echo("next"))
 				time.Sleep(20 * time.Millisecond)
 				writes, _ := l.serves()
 				require.Equal(t, 1, writes)
 			})
-			lone := scripted.Echo("lone")
 			done := r.later(bg, lone)
 			pass(time.Second)
 			r.server.FreezeReplies(false)

@@ -189,6 +189,28 @@ func TestWhoJoinsWhileTheLoneReplyIsOnItsWayIsAnsweredBehindIt(t *testing.T) {
 	}
 }
 
+// The reader is called back at once for a reply that comes later than the lone one.
+//
+// Covers: E-11
+func TestWhoJoinsALoneCallerDoesNotWaitForTheSweeper(t *testing.T) {
+	for how, ask := range ways {
+		t.Run(how, func(t *testing.T) {
+			s := script{"other": always(scripted.Delay(time.Millisecond))}
+			loneBubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig, l *looks) {
+				other, told := scripted.Echo("other"), make(chan error, 1)
+				l.onRead = firstTime(func() {
+					go ask(t, r, other, told)
+					synctest.Wait()
+				})
+				start := time.Now()
+				require.NoError(t, r.Do(bg, scripted.Echo("lone")))
+				require.NoError(t, <-told)
+				require.Equal(t, time.Millisecond, time.Since(start))
+			})
+		})
+	}
+}
+
 // Covers: E-11
 func TestWhoJoinsDuringALoneWriteIsWrittenRightBehindIt(t *testing.T) {
 	for how, ask := range ways {
