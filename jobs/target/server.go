@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,9 @@ func openServer(ctx context.Context, s spec, o Options) (*server, error) {
 		return nil, err
 	}
 	mark, err := t.look(ctx)
+	if !o.ReadBack && mayNotRun(err) {
+		err = nil // nobody will ask for the mark, and producers often may do nothing but write
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", t.name, silent(err, boundOf(o.MaxOutage))), end(t.client))
 	}
@@ -45,6 +49,12 @@ func openServer(ctx context.Context, s spec, o Options) (*server, error) {
 		t.mark = mark
 	}
 	return t, nil
+}
+
+// mayNotRun says that the user has not the right to a command, whatever its keys.
+func mayNotRun(err error) bool {
+	var se *redis.ServerError
+	return errors.As(err, &se) && se.Code == "NOPERM" && strings.Contains(se.Message, "permissions to run")
 }
 
 // look asks where the stream or list stands.

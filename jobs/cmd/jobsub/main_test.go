@@ -118,6 +118,32 @@ func TestJSONIsAloneOnStandardOutput(t *testing.T) {
 	require.Nil(t, got["verify"])
 }
 
+// A producer that may only write could not use jobsub, which wanted to know where the stream stood before it sent.
+func TestAUserWhoMayOnlyWriteCanSubmitButNotVerify(t *testing.T) {
+	s := testserver.StartRedis(t, testserver.RedisOptions{})
+	s.Text("ACL", "SETUSER", "writer", "on", ">secret", "~jobs", "+xadd", "+rpush")
+	for _, at := range []string{"/0?stream=jobs", "/0?list=jobs"} {
+		to := "redis://writer:secret@" + s.Addr() + at
+		s.Text("DEL", "jobs")
+		code, out, errs := jobsub("a\nb\n", "submit", "--to", to)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "account: accepted=2 answered=2 ")
+		for _, args := range [][]string{
+			{"--verify", "-"},
+			{"--resume", filepath.Join(t.TempDir(), "state"), file(t, "c\n")},
+		} {
+			code, out, errs = jobsub("c\n", append([]string{"submit", "--to", to}, args...)...)
+			require.Equal(t, exitFailed, code)
+			require.Contains(t, out, "account: accepted=0 ")
+			require.Contains(t, errs, "NOPERM")
+		}
+		code, out, errs = jobsub("c\n", "submit", "--to", strings.ReplaceAll(to, "=jobs", "=others"))
+		require.Equal(t, exitFailed, code)
+		require.Contains(t, out, "answered=1 ")
+		require.Contains(t, errs, "1 refused: redis: NOPERM ")
+	}
+}
+
 func TestRefusedJobsAreFailedReportedAndExitOne(t *testing.T) {
 	s := testserver.StartRedis(t, testserver.RedisOptions{})
 	s.Text("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "-xadd")
