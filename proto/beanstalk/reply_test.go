@@ -1,3 +1,10 @@
+package beanstalk
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 func TestTheFirstLineOfAReplyIsReadBeforeItsBodyIsThere(t *testing.T) {
 	for _, c := range []struct {
