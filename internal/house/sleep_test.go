@@ -53,7 +53,9 @@ func real() {
 	bubble(t, func() { time.Sleep(3) })
 	other(t, func() { time.Sleep(4) })
 }
+func nested() { twice(t, func() { time.Sleep(6) }) }
 func bubble(t, f) { synctest.Test(t, func() { f() }) }
+func twice(t T, f func()) { bubble(t, f) }
 func other(t, f) { f() }
 func inside() { time.Sleep(5); synctest.Wait() }
 `
@@ -77,6 +79,14 @@ func sleeps(set *token.FileSet, files []*ast.File) []token.Position {
 			bubbles[f.Name.Name] = true
 		}
 	}
+	for grown := true; grown; { // helpers that hand their own function on to such a helper
+		grown = false
+		for _, f := range functions(files) {
+			if !bubbles[f.Name.Name] && takesFunc(f) && callsOneOf(f, bubbles) {
+				bubbles[f.Name.Name], grown = true, true
+			}
+		}
+	}
 	var out []token.Position
 	for _, f := range functions(files) {
 		if calls(f, "synctest", "Wait") && !bubbles[f.Name.Name] {
@@ -97,6 +107,27 @@ func sleeps(set *token.FileSet, files []*ast.File) []token.Position {
 		})
 	}
 	return out
+}
+
+// takesFunc says whether a parameter of f is a function.
+func takesFunc(f *ast.FuncDecl) bool {
+	for _, p := range f.Type.Params.List {
+		if _, ok := p.Type.(*ast.FuncType); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func callsOneOf(f *ast.FuncDecl, names map[string]bool) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			helper, ok := call.Fun.(*ast.Ident)
+			found = found || ok && names[helper.Name]
+		}
+		return !found
+	})
+	return found
 }
 
 func functions(files []*ast.File) (out []*ast.FuncDecl) {
