@@ -87,7 +87,7 @@ func New(o Options) (*Engine, error) {
 	e.room.bytes = e.opt.WindowBytes + e.opt.QueueBytes
 	e.calls.New, e.drafts.New, e.batches.New = newCall, newDraft, newBatch
 	e.leaseCtx, e.leaseStop = context.WithCancel(context.Background())
-	if e.opt.mayGoSolo() {
+	if e.opt.LoneCaller && e.opt.mayGoSolo() {
 		e.soloAfter = soloAfter
 	}
 	e.sweepParked = true

@@ -40,7 +40,7 @@ func LegalMoves() map[string][]string {
 func (e *Engine) SetSoloAfter(n int) {
 	e.log.Lock()
 	defer e.log.Unlock()
-	if e.soloAfter != 0 {
+	if e.opt.mayGoSolo() {
 		e.soloAfter = n
 	}
 }

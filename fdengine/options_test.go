@@ -71,14 +71,14 @@ var reached = map[string]string{
 	"MaxRefusals": "TestRefusalsAreBounded", "MaxRedirects": "TestRedirectsAreBoundedAndFreeOfTheBudget",
 	"StrictOrder": "TestStrictOrderFailsEverythingPublishedBehindAFailure", "Limiter": "TestTheLimiterGetsOneReportPerAllowedClaim",
 	"Observer": "TestEachTerminalPathGivesOneSample", "Gate": "TestTheGateMayVetoBeforeAnythingIsQueued",
-	"CutOnCancel": "TestACallerWhoLeavesALentConnectionCutsIt",
-	"OnPush":      "TestPushesAreNeverPairedWithACommand", "Logger": "TestTheLoggerHearsOfSessionEndsAndPanicsOnly",
+	"CutOnCancel": "TestACallerWhoLeavesALentConnectionCutsIt", "LoneCaller": "TestALoneCallerServesItselfAfterEightLoneRepliesAndNotBefore",
+	"OnPush": "TestPushesAreNeverPairedWithACommand", "Logger": "TestTheLoggerHearsOfSessionEndsAndPanicsOnly",
 }
 
 // Covers: S0-3
 func TestEveryOptionIsCheckedOrFreeAndReachesSomething(t *testing.T) {
 	// Any value of these is fine.
-	free := map[string]bool{"Rerouter": true, "Ping": true, "StrictOrder": true, "Limiter": true, "Observer": true, "Gate": true, "OnPush": true, "Logger": true, "CutOnCancel": true}
+	free := map[string]bool{"Rerouter": true, "Ping": true, "StrictOrder": true, "Limiter": true, "Observer": true, "Gate": true, "OnPush": true, "Logger": true, "CutOnCancel": true, "LoneCaller": true}
 	src, err := os.ReadFile("options.go")
 	require.NoError(t, err)
 	_, code, found := strings.Cut(string(src), "func (o Options) withDefaults()")

@@ -83,7 +83,7 @@ func (e *Engine) awaitWork() bool {
 			return false
 		case !e.log.Empty():
 			if e.noConn == 0 {
-				e.noConn = e.stamp()
+				e.noConn = max(e.stamp(), 1) // 0 would be none
 			}
 			e.setState(stateLeasing)
 			e.log.Unlock()
@@ -237,7 +237,7 @@ func (e *Engine) end(s *session, why reason) {
 		e.failures++
 	}
 	if !l.Empty() {
-		e.noConn = now
+		e.noConn = max(now, 1)
 	}
 	clean := why != reasonCut && why != reasonRetire
 	if clean {

@@ -20,20 +20,21 @@ type session struct {
 	addr  string
 
 	// Guarded by the log's lock.
-	from    uint64 // Log.Published when it began
-	dead    bool   // cut: nothing more is written or read
-	cause   error  // the first one wins
-	ending  reason // stop writing, drain
-	endAt   int64  // when ending began
-	endNext reason // asked for by the reader or the sweeper, taken up by the writer
-	answers uint64 // replies so far
-	good    uint64 // of them, no refusals
-	alone   bool   // one record until the first answer
-	started int64
-	base    int64 // the oldest unanswered record was accepted, or the last reply arrived
-	active  int64 // last write or reply
-	useful  int64 // the same without the idle ping
-	pinging bool
+	from     uint64 // Log.Published when it began
+	dead     bool   // cut: nothing more is written or read
+	cause    error  // the first one wins
+	ending   reason // stop writing, drain
+	endAt    int64  // when ending began
+	endNext  reason // asked for by the reader or the sweeper, taken up by the writer
+	answers  uint64 // replies so far
+	good     uint64 // of them, no refusals
+	alone    bool   // one record until the first answer
+	started  int64
+	base     int64 // the oldest unanswered record was accepted, or the last reply arrived
+	active   int64 // last write or reply
+	useful   int64 // the same without the idle ping
+	pinging  bool
+	pingSpan bool // span is the idle ping
 	gathering
 	chain
 	solo

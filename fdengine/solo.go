@@ -11,6 +11,9 @@ import (
 // the same and so is the code; only the goroutine is another. Whoever else comes along, and the sweeper when nobody
 // does, calls the reader back.
 //
+// Options.LoneCaller asks for it, because it weakens one promise: while the reader stands by nobody sees what the server says
+// unasked, and a surplus reply that comes then is taken for the answer to the next lone command (E-1 holds without the option).
+//
 // A caller takes the roles only if nothing but its reply can end its wait: a ctx that can end, or a timeout, would have
 // to interrupt its read. And it runs nobody else's code: it stops at the first frame that is not of its own reply, and
 // there is no observer or limiter.

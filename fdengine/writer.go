@@ -40,6 +40,7 @@ func (s *session) unsure(byCaller bool) {
 // begin notes that span is being written. inFlight is what was on the wire before. Under the lock.
 func (s *session) begin(span carry.Span[entry], inFlight int) {
 	s.span, s.written, s.writing = span, 0, true
+	s.pingSpan = s.pinging
 	if inFlight == 0 {
 		s.base = max(s.base, s.e.clock.Load())
 	}
@@ -159,7 +160,7 @@ func (s *session) send(span carry.Span[entry]) {
 	}
 	s.writing, s.inline, s.written, s.assumed = false, false, n, sure != n
 	s.active = now
-	if !s.pinging {
+	if !s.pingSpan { // the reply to a ping may have been seen before its write has returned
 		s.useful = now
 	}
 	e.count.Writes++
