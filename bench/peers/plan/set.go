@@ -60,6 +60,28 @@ func (r *Row) Median(m Metric) float64 {
 	return median(vs)
 }
 
+// First is the median over the first n rounds. Rows of a table may have different numbers of rounds, because tail latencies
+// need more; only rounds that two rows took side by side can be compared, since the machine has slow and fast phases.
+func (r *Row) First(n int, m Metric) float64 {
+	if r == nil {
+		return math.NaN()
+	}
+	part := Row{Results: r.Results[:min(n, len(r.Results))]}
+	return part.Median(m)
+}
+
+// shared is how many rounds all rows took that were measured at all and are no limits.
+func (t *Table) shared() int {
+	n := 0
+	for i := range t.Rows {
+		c, err := contend.Find(t.Rows[i].Contender)
+		if got := len(t.Rows[i].Results); err == nil && c.Group != contend.Limit && got > 0 && (n == 0 || got < n) {
+			n = got
+		}
+	}
+	return n
+}
+
 func median(vs []float64) float64 {
 	if len(vs) == 0 {
 		return math.NaN()
@@ -105,8 +127,9 @@ func (t *Table) ranked(m Metric, highest bool, fit func(contend.Contender) bool)
 			out = append(out, r)
 		}
 	}
+	n := t.shared()
 	slices.SortStableFunc(out, func(a, b *Row) int {
-		x, y := a.Median(m), b.Median(m)
+		x, y := a.First(n, m), b.First(n, m)
 		switch {
 		case x == y:
 			return 0

@@ -22,7 +22,8 @@ func over(us, them *Row, m Metric) Value {
 	if us == nil || them == nil {
 		return Value{Ratio: math.NaN()}
 	}
-	return Value{Ratio: quotient(us.Median(m), them.Median(m)), Against: them.Label}
+	n := min(len(us.Results), len(them.Results))
+	return Value{Ratio: quotient(us.First(n, m), them.First(n, m)), Against: them.Label}
 }
 
 // quotient is a / b; NaN unless both were measured.
