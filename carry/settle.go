@@ -81,9 +81,13 @@ func (l *Log[T]) bury(b *block[T]) {
 	if b == l.cur {
 		from = l.pub
 	}
-	if 2*b.dead < b.n-from {
-		return
+	if 2*b.dead >= b.n-from {
+		l.clean(b, from)
 	}
+}
+
+// clean gives back the room of the dead records in b from index from on, and the block when it is empty.
+func (l *Log[T]) clean(b *block[T], from int) {
 	l.drop(b, from)
 	if b.n == 0 && b != l.cur {
 		l.unlink(b)

@@ -172,7 +172,8 @@ func (l *Log[T]) hold(s *Stream[T], first *Record[T]) bool {
 	return true
 }
 
-// extractQueued moves the records of s that are not published from the chain to the end of s.queued.
+// extractQueued moves the records of s that are not published from the chain to the end of s.queued. What is left of them
+// in the chain goes at once, however little it is: they count where they are now.
 func (l *Log[T]) extractQueued(s *Stream[T]) {
 	l.each(func(b *block[T], r *Record[T], published bool) bool {
 		if published || r.Stream != s || !r.live() {
@@ -184,7 +185,14 @@ func (l *Log[T]) extractQueued(s *Stream[T]) {
 		}
 		return true
 	})
-	l.sweepDead()
+	from := l.pub
+	for b := l.cur; b != nil; from = 0 {
+		next := b.next
+		if b.dead > 0 {
+			l.clean(b, from)
+		}
+		b = next
+	}
 }
 
 // landed counts one answer of those s waits for; with the last one, all go again at due.

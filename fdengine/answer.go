@@ -97,15 +97,20 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 		}
 		s.lotN++
 	default:
-		s.letLoose()
-		if s.e.room.tight.Load() {
-			s.e.log.Lead(&s.chunk) // it may submit into the room that this makes
-		}
+		s.beforeForeign()
 		s.stage = stageComplete
 		d.Complete(owner.cmd, err)
 		s.stage = stageOwn
 	}
 	s.flowDone()
+}
+
+// beforeForeign is called before completions that are not ours: they may block, and submit into the room that was made.
+func (s *session) beforeForeign() {
+	s.letLoose()
+	if s.e.room.tight.Load() {
+		s.e.log.Lead(&s.chunk)
+	}
 }
 
 // tellLot counts the outcomes that one batch got in a row.
@@ -222,11 +227,13 @@ func (s *session) again(rec *carry.Record[entry], frames []byte, v Verdict) bool
 		e.rouse() // the sweeper brings it back in time
 	}
 	l.Unlock()
+	if ok {
+		s.advance(true) // it is away and not in this chunk any more, whatever the completions do
+	}
 	s.conclude(ends)
 	if !ok {
 		return false
 	}
-	s.advance(true)
 	if left {
 		s.left(gone)
 	} else if e.opt.Observer != nil {
@@ -294,6 +301,9 @@ func (s *session) left(x carry.End[entry]) {
 
 // conclude is Engine.conclude on the reader: no observer is called in the middle of a chunk.
 func (s *session) conclude(ends []carry.End[entry]) {
+	if len(ends) > 0 {
+		s.beforeForeign()
+	}
 	s.e.tellAll(ends, nil, nil)
 	if s.e.opt.Observer != nil {
 		s.samples = s.e.samplesOf(s.samples, ends, nil, nil)

@@ -20,7 +20,8 @@ type Report struct {
 // Shutdown accepts nothing more, writes and drains what was accepted, over new connections if need be, until all
 // of it is settled or ctx ends; then it settles the rest with ErrClosed by its fate. It needs no room in the queue
 // and works with a silent, dead or full peer; calls may be repeated and concurrent. The error is ctx's when it cut
-// the drain short. A completion that blocks delays it until ctx ends, no longer.
+// the drain short. A completion that blocks delays it until ctx ends, no longer; when ctx did end, completions may run
+// until Done.
 func (e *Engine) Shutdown(ctx context.Context) (Report, error) {
 	l := &e.log
 	l.Lock()

@@ -122,3 +122,30 @@ func TestADecoderThatBlocksKeepsNoCommandFromTheServerForLong(t *testing.T) {
 		require.NoError(t, <-d)
 	})
 }
+
+// A refusal that broke its Stream is told in the middle of a chunk.
+//
+// Covers: E-47
+func TestACompletionOfABrokenStreamThatBlocksKeepsNoCommandFromTheServer(t *testing.T) {
+	s := script{"a": first(1, loading)}
+	bubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig) {
+		free := make(chan struct{})
+		a, b := scripted.Echo("a"), scripted.Echo("b")
+		o := &outcomes{then: func(cmd fdengine.Command, _ error) {
+			if cmd == fdengine.Command(a) {
+				<-free
+			}
+		}}
+		st := r.Stream()
+		r.together(func() { submitAll(t, st, o, a, b) })
+		synctest.Wait()
+		_, told := o.of(a)
+		require.True(t, told, "it is being told")
+		before := r.server.Arrived()
+		d := r.later(bg, scripted.Echo("other"))
+		synctest.Wait()
+		require.Equal(t, before+1, r.server.Arrived())
+		close(free)
+		require.NoError(t, <-d)
+	})
+}

@@ -33,8 +33,10 @@ func (e *Engine) Stats() Stats {
 	l.Lock()
 	defer l.Unlock()
 	s := e.count
-	s.InFlightCommands, s.InFlightBytes = l.InFlight()
 	s.QueueCommands, s.QueueBytes = l.Queued()
+	// What a chunk has answered that foreign code keeps open is not in flight any more, as admission knows.
+	held, bytes := l.Held()
+	s.InFlightCommands, s.InFlightBytes = max(held-s.QueueCommands, 0), max(bytes-s.QueueBytes, 0)
 	if start, ok := l.Oldest(); ok {
 		s.OldestAge = max(time.Since(e.base)-time.Duration(start), 0)
 	}
