@@ -97,20 +97,15 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 		}
 		s.lotN++
 	default:
-		s.beforeForeign()
+		s.letLoose()
+		if s.e.room.tight.Load() {
+			s.e.log.Lead(&s.chunk) // it may submit into the room that this makes
+		}
 		s.stage = stageComplete
 		d.Complete(owner.cmd, err)
 		s.stage = stageOwn
 	}
 	s.flowDone()
-}
-
-// beforeForeign is called before completions that are not ours: they may block, and submit into the room that was made.
-func (s *session) beforeForeign() {
-	s.letLoose()
-	if s.e.room.tight.Load() {
-		s.e.log.Lead(&s.chunk)
-	}
 }
 
 // tellLot counts the outcomes that one batch got in a row.
@@ -299,12 +294,10 @@ func (s *session) left(x carry.End[entry]) {
 	}
 }
 
-// conclude is Engine.conclude on the reader: no observer is called in the middle of a chunk.
+// conclude is Engine.detach on the reader: it waits for no completion, since the caller whose reply is at hand may want to
+// leave, and calls no observer in the middle of a chunk.
 func (s *session) conclude(ends []carry.End[entry]) {
-	if len(ends) > 0 {
-		s.beforeForeign()
-	}
-	s.e.tellAll(ends, nil, nil)
+	s.e.tellApart(ends, nil, nil)
 	if s.e.opt.Observer != nil {
 		s.samples = s.e.samplesOf(s.samples, ends, nil, nil)
 	}

@@ -165,6 +165,12 @@ const stuckAfter = 100 * time.Millisecond
 // DoBatch are told at once, completions on a goroutine of their own; one that blocks keeps its goroutine, and the
 // rest is told by another.
 func (e *Engine) detach(ends []carry.End[entry], class, cause error) {
+	defer e.sampleEnds(ends, class, cause)
+	e.tellApart(ends, class, cause)
+}
+
+// tellApart is detach without the observer.
+func (e *Engine) tellApart(ends []carry.End[entry], class, cause error) {
 	var foreign []carry.End[entry]
 	for _, x := range ends {
 		if isForeign(x) {
@@ -173,7 +179,6 @@ func (e *Engine) detach(ends []carry.End[entry], class, cause error) {
 			e.tell(x, e.failure(x, class, cause))
 		}
 	}
-	defer e.sampleEnds(ends, class, cause)
 	if len(foreign) == 0 {
 		return
 	}

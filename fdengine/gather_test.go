@@ -123,29 +123,37 @@ func TestADecoderThatBlocksKeepsNoCommandFromTheServerForLong(t *testing.T) {
 	})
 }
 
-// A refusal that broke its Stream is told in the middle of a chunk.
+// A refusal that broke its Stream is told in the middle of a chunk, while the reply behind it is at hand: whoever waits for
+// that one, and whoever submits, does not wait for the completion.
 //
 // Covers: E-47
-func TestACompletionOfABrokenStreamThatBlocksKeepsNoCommandFromTheServer(t *testing.T) {
+func TestACompletionOfABrokenStreamThatBlocksHoldsUpNobody(t *testing.T) {
 	s := script{"a": first(1, loading)}
 	bubble(t, setup{Server: s.options()}, func(t *testing.T, r *rig) {
 		free := make(chan struct{})
 		a, b := scripted.Echo("a"), scripted.Echo("b")
-		o := &outcomes{then: func(cmd fdengine.Command, _ error) {
-			if cmd == fdengine.Command(a) {
-				<-free
-			}
-		}}
+		o := &outcomes{then: func(fdengine.Command, error) { <-free }}
 		st := r.Stream()
-		r.together(func() { submitAll(t, st, o, a, b) })
+		done := make(chan error, 1)
+		r.together(func() {
+			submitAll(t, st, o, a)
+			synctest.Wait()
+			go func() { done <- st.Do(bg, b) }()
+		})
 		synctest.Wait()
 		_, told := o.of(a)
 		require.True(t, told, "it is being told")
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+		default:
+			t.Fatal("the caller behind it waits")
+		}
 		before := r.server.Arrived()
 		d := r.later(bg, scripted.Echo("other"))
 		synctest.Wait()
 		require.Equal(t, before+1, r.server.Arrived())
+		require.NoError(t, <-d, "and replies are read")
 		close(free)
-		require.NoError(t, <-d)
 	})
 }
