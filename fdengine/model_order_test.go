@@ -76,8 +76,8 @@ func (v *evidence) gaps(l *lane) {
 func (v *evidence) overtaken(l *lane, i int) {
 	r := l.all[i]
 	at, ran := v.order[r.plan.token]
-	if !ran || r.plan.shape == noted {
-		return
+	if !ran || r.plan.shape == noted || !v.w.p.fenced && v.left[r.plan.token] > 1 {
+		return // without fencing an old connection may execute it long after it was sent again and refused
 	}
 	for _, later := range l.all[i+1:] {
 		tok := later.plan.token
