@@ -22,6 +22,7 @@ func TestPutKeepsAConnectionAndRemoveNeverLendsItAgain(t *testing.T) {
 	require.Equal(t, a.Conn, b.Conn)
 	require.Equal(t, uint64(1), p.Stats().Reuses)
 	p.Remove(b, errBoom)
+	require.Zero(t, s.open(), "before the write, which would wait for ever on a pipe that is still open")
 	_, err := b.Write([]byte("x"))
 	require.Error(t, err)
 	c := lease(t, p)

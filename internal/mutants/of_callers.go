@@ -13,7 +13,19 @@ func ofCallers() []Mutant {
 			Name: "room-not-given-back", File: "fdengine/room.go",
 			Old: "\t\te.spend(n, size)\n\t\te.letIn()\n", New: "\t\te.letIn()\n",
 			Breaks: "a reservation of a caller who left at the moment it was granted is lost",
-			Kill:   []Killer{by("fdengine", "TestAContextThatEndsAtTheHandOverLosesNoRoom")},
+			Kill:   []Killer{by("fdengine", "TestACallerWhoLeavesAtTheMomentItIsLetInGivesTheRoomBack")},
+		},
+		{
+			Name: "room-given-back-in-silence", File: "fdengine/room.go",
+			Old: "\t\te.spend(n, size)\n\t\te.letIn()\n", New: "\t\te.spend(n, size)\n",
+			Breaks: "nobody is let into the room of a caller who left at the moment it was granted",
+			Kill:   []Killer{by("fdengine", "TestWhoWaitsBehindACallerWhoLeftWhenItWasLetInIsLetIn")},
+		},
+		{
+			Name: "grant-left-in-the-waiter", File: "fdengine/room.go",
+			Old: "\tcase w.granted:\n\t\t<-w.in\n", New: "\tcase w.granted:\n",
+			Breaks: "who waits for room next is let in by the grant of a caller who left",
+			Kill:   []Killer{by("fdengine", "TestACallerWhoLeavesAtTheMomentItIsLetInGivesTheRoomBack")},
 		},
 		{
 			Name: "carry-ends-twice", File: "fdengine/reroute.go",
