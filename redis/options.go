@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/lanes"
 	"github.com/fdengine/fullduplex/pool"
 	"github.com/fdengine/fullduplex/proto/resp"
 )
@@ -36,6 +37,12 @@ type Options struct {
 	UserTimeout time.Duration // TCP_USER_TIMEOUT (linux only); default 30 s, negative = none
 	MaxAge      time.Duration // a connection this old is not lent again; default none
 	DialFunc    func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// Lanes is how many shared connections there are, each with an engine of its own; default 1, at most 64. More are
+	// for machines with many CPUs, and for servers that use several: docs/PERFORMANCE.md. Package lanes says which
+	// command goes where (by its key), and what order is left. Sizes and limits of Engine then hold for each, and its
+	// hooks and OnPush are called for several at the same time.
+	Lanes int
 
 	// OnPush gets the frames that answer no command (RESP3 pushes; not the messages of a Subscription), on the
 	// reader of their connection: it must not block, the frame is valid during the call only, and calls of lent
@@ -72,6 +79,9 @@ func (o Options) Validate() error {
 	if o.Credentials != nil && (o.Username != "" || o.Password != "") {
 		fault("Credentials and Username or Password are both set, only one of them can be used")
 	}
+	if o.Lanes < 0 || o.Lanes > lanes.Max {
+		fault("Lanes is %d, it must be 1 to %d, or 0 for one", o.Lanes, lanes.Max)
+	}
 	if o.Engine.Protocol != nil {
 		fault("Engine.Protocol is set, it must be left empty")
 	}
@@ -89,7 +99,8 @@ func (o Options) Validate() error {
 	return errors.Join(errors.Join(faults...), po.Validate(), o.engine((*pool.Pool)(nil)).Validate())
 }
 
-// pool makes the options of the pool that serves the client: one connection in use, one being replaced.
+// pool makes the options of the pool that serves the client, or one lane of it: one connection in use, one being
+// replaced.
 func (o Options) pool() pool.Options {
 	h := handshake{protocol: o.Protocol, db: o.DB, name: o.ClientName}
 	po := pool.Options{

@@ -15,6 +15,7 @@ type entry struct {
 	known   bool     // it is in the table
 	script  bool     // its reply may be the words of a user's script
 	subs    bool     // the second word decides: look for NAME|SUB first
+	key     keyRule  // where its first key is
 }
 
 // options names the arguments that change what an entry says.
@@ -59,6 +60,7 @@ func buildTable(gs []group) map[string]entry {
 			t[parent] = e
 		}
 	}
+	setKeys(t, keyGroups())
 	return t
 }
 

@@ -60,7 +60,7 @@ func (c *Client) unblock(n *loan, returned <-chan struct{}) {
 			return // nothing was sent, or the connection has just died
 		}
 		asked := Build("CLIENT").Arg("UNBLOCK").ArgInt(id)
-		if err := c.engine.Do(ctx, asked); err != nil {
+		if err := c.Do(ctx, asked); err != nil {
 			// It may be on its way and must not meet a later command.
 			n.unfit = n.unfit || fdengine.FateOf(err) == carry.MaybeExecuted
 			return

@@ -26,8 +26,9 @@ var mayImport = map[string][]string{
 	"proto/":     {},
 	"pool":       {"panics"},
 	"fdengine":   {"carry", "pool", "panics"},
+	"lanes":      {"fdengine", "carry", "panics"},
 	"cluster":    {"fdengine", "pool", "carry", "panics"},
-	"redis":      {"cluster", "fdengine", "pool", "carry", "panics", "proto/"},
+	"redis":      {"cluster", "lanes", "fdengine", "pool", "carry", "panics", "proto/"},
 	"beanstalkd": {"cluster", "fdengine", "pool", "carry", "panics", "proto/"},
 	// Used by tests alone, which is why they may see everything.
 	"internal/": {""},
