@@ -34,6 +34,7 @@ type Conn struct {
 	created time.Time
 	handoff *atomic.Bool // of the connection, not of the loan: shared by its successive Conns
 	exact   bool
+	direct  *direct // nil when package net moves the bytes; of the connection
 
 	owner    *Pool     // nil when a NewConn
 	since    time.Time // when it became idle; guarded by owner.mu
@@ -45,7 +46,7 @@ type Conn struct {
 func NewConn(stream, raw net.Conn, created time.Time) *Conn {
 	return &Conn{
 		Conn: stream, raw: raw, created: created,
-		exact: stream == raw && exactWrite(raw), handoff: new(atomic.Bool),
+		exact: stream == raw && exactWrite(raw), handoff: new(atomic.Bool), direct: directFor(stream, raw),
 	}
 }
 
@@ -54,7 +55,7 @@ func NewConn(stream, raw net.Conn, created time.Time) *Conn {
 func (c *Conn) lend() *Conn {
 	return &Conn{
 		Conn: c.Conn, raw: c.raw, Session: c.Session, created: c.created,
-		handoff: c.handoff, exact: c.exact, owner: c.owner,
+		handoff: c.handoff, exact: c.exact, direct: c.direct, owner: c.owner,
 	}
 }
 
@@ -71,6 +72,22 @@ func (c *Conn) Owner() Leaser {
 // *net.TCPConn and *net.UnixConn on unix, and for a connection with an ExactWrite() bool method that says so;
 // false for TLS, where a written record may be lost as a whole.
 func (c *Conn) ExactWrite() bool { return c.exact }
+
+// Read and Write are the stream's, by a shorter way where there is one.
+func (c *Conn) Read(b []byte) (int, error) {
+	if c.direct != nil {
+		return c.direct.read(b)
+	}
+	return c.Conn.Read(b)
+}
+
+// Write: see Read.
+func (c *Conn) Write(b []byte) (int, error) {
+	if c.direct != nil {
+		return c.direct.write(b)
+	}
+	return c.Conn.Write(b)
+}
 
 // Abort closes the raw socket at once, without a TLS alert or lingering on unsent data. Safe from any
 // goroutine, any number of times; it makes blocked reads and writes return. A Close that panics, or ends its

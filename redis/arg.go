@@ -11,10 +11,20 @@ import (
 // large ones stay where they are until then.
 type args struct {
 	enc    []byte
-	n      int
-	large  []largeArg
+	large  *[]largeArg // nil: none
+	n      int32
 	worded bool // the first one is text
 }
+
+// larges are the payloads that enc only has room for.
+func (a *args) larges() []largeArg {
+	if a.large == nil {
+		return nil
+	}
+	return *a.large
+}
+
+func (a *args) count() int { return int(a.n) }
 
 // largeArg is the payload that belongs at enc[at:].
 type largeArg struct {
@@ -49,7 +59,10 @@ func (a *args) addBytes(b []byte) {
 func (a *args) addLarge(size int, l largeArg) {
 	a.enc = append(strconv.AppendInt(append(a.enc, '$'), int64(size), 10), '\r', '\n')
 	l.at = len(a.enc)
-	a.large = append(a.large, l)
+	if a.large == nil {
+		a.large = new([]largeArg)
+	}
+	*a.large = append(*a.large, l)
 	a.enc = append(a.enc, '\r', '\n')
 }
 
@@ -70,10 +83,9 @@ func (a *args) addFloat(f float64) {
 
 // appendTo appends the request.
 func (a *args) appendTo(dst []byte) []byte {
-	dst = resp.AppendArrayHeader(dst, a.n)
+	dst = resp.AppendArrayHeader(dst, int(a.n))
 	from := 0
-	for i := range a.large {
-		l := &a.large[i]
+	for _, l := range a.larges() {
 		dst = append(append(append(dst, a.enc[from:l.at]...), l.s...), l.b...)
 		from = l.at
 	}
@@ -97,7 +109,7 @@ func (w *argWalk) next() []byte {
 		size = size*10 + int(enc[i]-'0')
 	}
 	i += 2
-	if w.large < len(w.a.large) && w.a.large[w.large].at == w.pos+i {
+	if large := w.a.larges(); w.large < len(large) && large[w.large].at == w.pos+i {
 		w.large++
 		w.pos += i + 2
 		return nil
@@ -118,8 +130,8 @@ func (a *args) name() string {
 	if !a.worded {
 		return ""
 	}
-	if len(a.large) > 0 && bytes.IndexByte(a.enc, '\n')+1 == a.large[0].at {
-		return a.large[0].s + string(a.large[0].b)
+	if large := a.larges(); len(large) > 0 && bytes.IndexByte(a.enc, '\n')+1 == large[0].at {
+		return large[0].s + string(large[0].b)
 	}
 	w := a.walk()
 	return string(w.next())

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -16,20 +17,23 @@ import (
 // Arguments are encoded as they are added; bytes of 16 KiB and more are kept instead and must not change until the call
 // that submits the command returns. Afterwards they are not read any more.
 type Cmd struct {
+	// The fields lie by who touches them: the submitter reads the first and the third cache line of 64 bytes, and
+	// only the second, with the reply, goes back and forth between its CPU and the reader's.
 	args    args
 	class   carry.Class
 	chosen  bool // class was set by WithClass
 	looked  bool // entry holds what the table says
 	entry   entry
-	budget  int
+	budget  int32
 	timeout time.Duration
-	bad     error // of the arguments
-	inline  [112]byte
 
-	answered bool
-	err      error  // what stands in the way of reading the reply: a *ServerError, or a Tx's failure
 	reply    []byte // the whole frame
-	small    [32]byte
+	err      error  // what stands in the way of reading the reply: a *ServerError, or a Tx's failure
+	answered bool
+	small    [23]byte
+
+	inline [112]byte
+	bad    error // of the arguments
 }
 
 // maxKept is the largest reply buffer that Reset keeps, in bytes.
@@ -43,15 +47,14 @@ func Build(name string) *Cmd { return new(Cmd).Arg(name) }
 
 // Reset forgets command, settings and reply, and starts a command by its name, as Build does.
 func (c *Cmd) Reset(name string) *Cmd {
-	enc, large, reply := c.args.enc[:0], c.args.large[:0], c.reply[:0]
-	clear(c.args.large)
+	enc, reply := c.args.enc[:0], c.reply[:0]
 	if cap(reply) > maxKept {
 		reply = nil
 	}
 	if cap(enc) > maxKept {
 		enc = nil
 	}
-	*c = Cmd{args: args{enc: enc, large: large}, reply: reply}
+	*c = Cmd{args: args{enc: enc}, reply: reply}
 	return c.Arg(name)
 }
 
@@ -140,7 +143,7 @@ func (c *Cmd) WithClass(class carry.Class) *Cmd {
 
 // WithBudget sets how many re-sends may have executed; 0 = the engine's default, negative = none.
 func (c *Cmd) WithBudget(n int) *Cmd {
-	c.budget = n
+	c.budget = int32(min(max(n, -1), math.MaxInt32))
 	return c
 }
 
@@ -194,7 +197,7 @@ func (c *Cmd) Spec() fdengine.Spec {
 	c.look()
 	// A script, or a module, may answer LOADING or BUSY in its own words after it wrote.
 	opaque := c.entry.script || !c.entry.known
-	return fdengine.Spec{Class: c.Class(), Budget: c.budget, Timeout: c.timeout, Opaque: opaque}
+	return fdengine.Spec{Class: c.Class(), Budget: int(c.budget), Timeout: c.timeout, Opaque: opaque}
 }
 
 // AppendRequest implements fdengine.Command. A command that must not share the connection gives a

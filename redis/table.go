@@ -70,7 +70,7 @@ func lookup(a *args, words *[longestWord]byte) (entry, []byte) {
 	walk := a.walk()
 	name := appendUpper(words[:0], walk.next())
 	e := table[string(name)]
-	if e.subs && a.n > 1 {
+	if e.subs && a.count() > 1 {
 		if full := appendUpper(append(name, '|'), walk.next()); full != nil {
 			if sub, ok := table[string(full)]; ok {
 				return sub, full
@@ -93,17 +93,17 @@ func lookup(a *args, words *[longestWord]byte) (entry, []byte) {
 
 // onlyExpiry says whether a SET has no other options than those that set the expiry of the new value.
 func onlyExpiry(a *args) bool {
-	if a.n <= 3 {
+	if a.count() <= 3 {
 		return true
 	}
 	walk := a.walk()
 	walk.skip(3)
-	for i := 3; i < a.n; i += 2 {
+	for i := 3; i < a.count(); i += 2 {
 		word := walk.next()
 		if !isWord(word, "EX") && !isWord(word, "PX") && !isWord(word, "EXAT") && !isWord(word, "PXAT") {
 			return false
 		}
-		if i+1 < a.n {
+		if i+1 < a.count() {
 			walk.next() // its number
 		}
 	}

@@ -106,7 +106,7 @@ func TestEveryCommandThatMayShareGetsExactlyOneReplyFromARealServer(t *testing.T
 		arity := max(sc.arity, -sc.arity)
 		for extra := range 3 {
 			cmd := split(sc.words)
-			for i := cmd.args.n; i < arity+extra; i++ {
+			for i := cmd.args.count(); i < arity+extra; i++ {
 				cmd.Arg("1")
 			}
 			token := fmt.Sprintf("%s/%d", sc.words, extra)

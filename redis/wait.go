@@ -21,7 +21,7 @@ const (
 // holds is how long the server may hold the reply of a command with that entry: fdengine.Spec.Block. An argument
 // that is no time gives 0: the server will refuse it at once.
 func (e *entry) holds(a *args) time.Duration {
-	at, unit := a.n-1, time.Second
+	at, unit := a.count()-1, time.Second
 	switch e.wait {
 	case waitLast:
 	case waitFirst:
@@ -36,7 +36,7 @@ func (e *entry) holds(a *args) time.Duration {
 	default:
 		return 0
 	}
-	if at < 1 || at >= a.n {
+	if at < 1 || at >= a.count() {
 		return 0
 	}
 	walk := a.walk()
@@ -55,7 +55,7 @@ func (e *entry) holds(a *args) time.Duration {
 // position, so that a group, consumer or stream of that name is none.
 func blockAt(a *args) int {
 	walk := a.walk()
-	for i := 0; i < a.n; i++ {
+	for i := 0; i < a.count(); i++ {
 		word, behind := walk.next(), 0
 		switch {
 		case i == 0:
@@ -68,7 +68,7 @@ func blockAt(a *args) int {
 		case isWord(word, "STREAMS"):
 			return 0
 		} // NOACK, or an option of a newer server, whose arguments are looked at as if they were options
-		behind = min(behind, a.n-1-i)
+		behind = min(behind, a.count()-1-i)
 		walk.skip(behind)
 		i += behind
 	}

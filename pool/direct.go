@@ -1,0 +1,143 @@
+//go:build linux && (amd64 || arm64 || riscv64 || loong64)
+
+package pool
+
+import (
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+// direct moves bytes to and from a socket with system calls that the scheduler is not told of. A write over loopback
+// runs the peer's half of TCP as well and takes longer than the 20 us after which the scheduler gives a CPU whose goroutine
+// is in a system call to another thread; then all the callers that are about to run go to a CPU where nothing of
+// theirs is in the cache, which costs a third of a command (docs/PERFORMANCE.md). MSG_DONTWAIT bounds the time by
+// what copying takes, whatever mode the socket is in: to wait is left to the network poller, as in package net, with
+// its deadlines and its Close.
+type direct struct {
+	conn net.Conn
+	sock syscall.RawConn
+	in   transfer
+	out  transfer
+}
+
+// transfer is one direction. What cannot have it at once takes the way of package net.
+type transfer struct {
+	sync.Mutex
+	step func(fd uintptr) (done bool)
+	b    []byte
+	n    int
+	err  error
+}
+
+// directFor is for connections whose stream is the socket itself; nil for any other.
+func directFor(stream, raw net.Conn) *direct {
+	if stream != raw {
+		return nil
+	}
+	switch raw.(type) {
+	case *net.TCPConn, *net.UnixConn:
+	default:
+		return nil
+	}
+	sock, err := raw.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil // closed: package net says so better
+	}
+	d := &direct{conn: raw, sock: sock}
+	d.in.step, d.out.step = d.receive, d.send
+	return d
+}
+
+// write is net.Conn's Write: all of b, unless there is an error.
+func (d *direct) write(b []byte) (int, error) {
+	if len(b) == 0 || !d.out.TryLock() {
+		return d.conn.Write(b)
+	}
+	defer d.out.Unlock()
+	return d.out.run(b, d.sock.Write)
+}
+
+// read is net.Conn's Read.
+func (d *direct) read(b []byte) (int, error) {
+	if len(b) == 0 || !d.in.TryLock() {
+		return d.conn.Read(b)
+	}
+	defer d.in.Unlock()
+	return d.in.run(b, d.sock.Read)
+}
+
+// run lets the poller call step until it is done. Errors of the socket are made to look as package net's do.
+func (t *transfer) run(b []byte, wait func(func(uintptr) bool) error) (int, error) {
+	t.b, t.n, t.err = b, 0, nil
+	err := wait(t.step)
+	t.b = nil
+	if err == nil {
+		err = t.err
+	}
+	return t.n, err
+}
+
+func (d *direct) send(fd uintptr) bool {
+	t := &d.out
+	for t.n < len(t.b) {
+		n, e := onSocket(syscall.SYS_SENDTO, fd, t.b[t.n:min(len(t.b), t.n+directMax)], syscall.MSG_NOSIGNAL)
+		switch e {
+		case 0:
+			t.n += n
+		case syscall.EAGAIN:
+			return false
+		default:
+			t.err = d.failed("write", "sendto", e)
+			return true
+		}
+	}
+	return true
+}
+
+func (d *direct) receive(fd uintptr) bool {
+	t := &d.in
+	n, e := onSocket(syscall.SYS_RECVFROM, fd, t.b[:min(len(t.b), directMax)], 0)
+	switch {
+	case e == syscall.EAGAIN:
+		return false
+	case e != 0:
+		t.err = d.failed("read", "recvfrom", e)
+	case n == 0:
+		t.err = io.EOF
+	}
+	t.n = n
+	return true
+}
+
+// directMax bounds what one call copies, and with it how long its CPU is out of the scheduler's reach.
+const directMax = 64 << 10
+
+// onSocket is sendto(2) or recvfrom(2) that does not wait and is not interrupted.
+func onSocket(call, fd uintptr, b []byte, flags uintptr) (int, syscall.Errno) {
+	for {
+		n, _, e := syscall.RawSyscall6(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+			flags|syscall.MSG_DONTWAIT, 0, 0)
+		if e != syscall.EINTR {
+			runtime.KeepAlive(b)
+			if e != 0 {
+				return 0, e
+			}
+			return int(n), 0
+		}
+	}
+}
+
+// failed is the error that package net would give.
+func (d *direct) failed(op, call string, e syscall.Errno) error {
+	addr := d.conn.RemoteAddr()
+	network := ""
+	if addr != nil {
+		network = addr.Network()
+	}
+	return &net.OpError{Op: op, Net: network, Source: d.conn.LocalAddr(), Addr: addr, Err: os.NewSyscallError(call, e)}
+}
