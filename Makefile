@@ -1,17 +1,18 @@
-# Targets: demo test check fuzz bench peers killrun resumerun differential faults mutants cover servers requirements
+# Targets: demo test check fuzz bench peers killrun resumerun differential faults mutants cover vuln servers requirements
 
 GO ?= go
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := check
 
-MODULES := $(sort $(dir $(shell find . -name go.mod -not -path './.*/*')))
+# tools/ has the versions of the tools and no package.
+MODULES := $(sort $(dir $(shell find . -name go.mod -not -path './.*/*' -not -path './tools/*')))
 SYSTEMS := linux darwin windows
 FUZZTIME ?= 5s
 TIMEOUT ?= 4m
 SERVERS := redis-server:redis-server redis-sentinel:redis-sentinel beanstalkd:beanstalkd
 
-.PHONY: demo test check format vet house fuzz bench peers killrun resumerun differential servers requirements
+.PHONY: demo test check format vet staticcheck house vuln fuzz bench peers killrun resumerun differential servers requirements
 
 # 100,000 jobs made of the files of the Go installation, into a server inside the process, and back.
 demo:
@@ -25,13 +26,24 @@ test: servers
 	  (cd $$m && $(GO) test -race -timeout $(TIMEOUT) ./... && $(GO) test -timeout $(TIMEOUT) -run Alloc ./...) || bad="$$bad $$m"; \
 	done; if [ -n "$$bad" ]; then echo "failed in:$$bad"; exit 1; fi
 
-check: format vet house
+check: format vet staticcheck house
 
 format:
 	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted:"; echo "$$bad"; exit 1; fi
 
 vet:
 	for m in $(MODULES); do for s in $(SYSTEMS); do (cd $$m && GOOS=$$s $(GO) vet ./...); done; done
+
+# Its settings are in staticcheck.conf. For this system only: what no system uses shows here, what one lacks in vet.
+staticcheck:
+	$(GO) build -C tools -o bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	@bin=$$PWD/tools/bin/staticcheck; bad=; for m in $(MODULES); do (cd $$m && "$$bin" ./...) || bad="$$bad $$m"; done; \
+	if [ -n "$$bad" ]; then echo "staticcheck failed in:$$bad"; exit 1; fi
+
+# Known vulnerabilities of what is used, by govulncheck and the database at vuln.go.dev. DB=x for another one: a URL, or
+# a directory with a copy. Not part of check: the answer changes without the code.
+vuln:
+	@.ci/vuln '$(DB)' $(MODULES)
 
 # Import table, file sizes, leak checks, requirement ids. Never from the test cache.
 house:

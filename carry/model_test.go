@@ -199,8 +199,6 @@ func (m *model) publish(e *entry) {
 	m.flight = append(m.flight, e)
 }
 
-func (m *model) waitingNow() int { return len(m.queue) + len(m.again) }
-
 // withdraw is the caller of e leaving.
 func (m *model) withdraw(e *entry) (w Withdrawal) {
 	if !e.live {

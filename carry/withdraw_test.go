@@ -3,6 +3,7 @@ package carry
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,7 @@ func withdrawWhileMoving(t *testing.T, n, callersN int) {
 			}
 		}
 	})
+	var pause atomic.Int64
 	won := make([]int, callersN)
 	for k := range won {
 		callers.Go(func() {
@@ -119,8 +121,8 @@ func withdrawWhileMoving(t *testing.T, n, callersN int) {
 				if i%3 == 0 && callersN > 1 {
 					runtime.Gosched()
 				}
-				for spin := range i % 50 * 4 {
-					won[k] += spin & 0
+				for range i % 50 * 4 { // some nanoseconds, each time others
+					pause.Load()
 				}
 				if w := tickets[i].Withdraw(); w.Won && w.Fate == NotSent {
 					won[k]++

@@ -212,7 +212,7 @@ func requireReaped(t *testing.T, s *peer, o pool.Options, after time.Duration) {
 	p.Put(lease(t, p))
 	time.Sleep(after - 1)
 	require.Equal(t, 1, s.open())
-	time.Sleep(1)
+	time.Sleep(time.Nanosecond)
 	synctest.Wait()
 	require.Zero(t, s.open())
 }

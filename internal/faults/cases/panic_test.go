@@ -23,8 +23,7 @@ type halfCmd struct{ scripted.Cmd }
 func (c *halfCmd) scripted() *scripted.Cmd { return &c.Cmd }
 
 func (c *halfCmd) AppendRequest(dst []byte) ([]byte, error) {
-	dst = append(dst, "*2\r\n$4\r\nEC"...)
-	panic("half a frame")
+	panic(fmt.Sprintf("half a frame: %q", append(dst, "*2\r\n$4\r\nEC"...)))
 }
 
 // brokenFramer panics at the n-th frame it finds, once over all sessions.

@@ -21,7 +21,6 @@ const (
 
 // attack is one way to be bad, and what it may cost.
 type attack struct {
-	name    string
 	welcome func(v *visit, m *meter)            // in the handshake of the first connection
 	evil    func(v *visit, r request, m *meter) // in place of the answer to the second command on it
 	within  time.Duration                       // of virtual time, until that command has its outcome

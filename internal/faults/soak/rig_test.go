@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime/pprof"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,7 +179,7 @@ func (r *rig) readJobs() (out []found) {
 	in := newLines(c)
 	const batch = 500
 	for {
-		_, err := io.WriteString(c, string(bytes.Repeat([]byte("reserve-with-timeout 0\r\n"), batch)))
+		_, err := io.WriteString(c, strings.Repeat("reserve-with-timeout 0\r\n", batch))
 		require.NoError(r.t, err)
 		empty := false
 		for range batch {
