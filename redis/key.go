@@ -7,7 +7,7 @@ package redis
 // The bytes belong to the command until it is changed; a key of 16 KiB or more that was added as a string is copied.
 // Key implements lanes.Keyed.
 func (c *Cmd) Key() (key []byte, ok bool) {
-	if c.args.n < 2 {
+	if c.args.count() < 2 {
 		return nil, false
 	}
 	c.look()
@@ -19,7 +19,7 @@ func (c *Cmd) Key() (key []byte, ok bool) {
 		}
 	}
 	at := rule.find(&c.args)
-	if at == 0 || at >= c.args.n {
+	if at == 0 || at >= c.args.count() {
 		return nil, false
 	}
 	return c.args.bytes(at), true
@@ -49,7 +49,7 @@ func (a *args) bytes(at int) []byte {
 	if b := walk.next(); b != nil {
 		return b
 	}
-	l := a.large[walk.large-1]
+	l := a.larges()[walk.large-1]
 	if l.b != nil {
 		return l.b
 	}
@@ -90,7 +90,7 @@ func (r keyRule) find(a *args) int {
 
 // counted is the position behind the number of keys; 0 when that is zero.
 func counted(a *args, at int) int {
-	if at >= a.n {
+	if at >= a.count() {
 		return 0
 	}
 	walk := a.walk()
@@ -107,7 +107,7 @@ func counted(a *args, at int) int {
 func streamAt(a *args) int {
 	walk := a.walk()
 	walk.skip(1)
-	for i := 1; i < a.n; i++ {
+	for i := 1; i < a.count(); i++ {
 		word, behind := walk.next(), 0
 		switch {
 		case isWord(word, "STREAMS"):
@@ -117,7 +117,7 @@ func streamAt(a *args) int {
 		case isWord(word, "GROUP"):
 			behind = 2
 		}
-		behind = min(behind, a.n-1-i)
+		behind = min(behind, a.count()-1-i)
 		walk.skip(behind)
 		i += behind
 	}
@@ -126,7 +126,7 @@ func streamAt(a *args) int {
 
 // migrateAt is the position of the first key of a MIGRATE.
 func migrateAt(a *args) int {
-	if a.n <= 3 {
+	if a.count() <= 3 {
 		return 0
 	}
 	walk := a.walk()
@@ -134,9 +134,9 @@ func migrateAt(a *args) int {
 	if key := walk.next(); key == nil || len(key) > 0 {
 		return 3
 	}
-	skip := min(2, a.n-4) // database and timeout
+	skip := min(2, a.count()-4) // database and timeout
 	walk.skip(skip)
-	for i := 4 + skip; i < a.n; i++ {
+	for i := 4 + skip; i < a.count(); i++ {
 		word, behind := walk.next(), 0
 		switch {
 		case isWord(word, "KEYS"):
@@ -146,7 +146,7 @@ func migrateAt(a *args) int {
 		case isWord(word, "AUTH2"):
 			behind = 2
 		}
-		behind = min(behind, a.n-1-i)
+		behind = min(behind, a.count()-1-i)
 		walk.skip(behind)
 		i += behind
 	}
