@@ -107,7 +107,9 @@ func TestABatchReturnsWhenAllLanesAreDoneAndAfterItsCtxAtOnce(t *testing.T) {
 		r.servers[1].FreezeExec(true)
 		ctx, cancel := context.WithCancel(bg)
 		errs := make([]error, 3)
-		go func() { done <- r.DoBatch(ctx, []fdengine.Command{of(keys[0], "d"), of(keys[1], "e"), of(keys[0], "f")}, errs) }()
+		go func() {
+			done <- r.DoBatch(ctx, []fdengine.Command{of(keys[0], "d"), of(keys[1], "e"), of(keys[0], "f")}, errs)
+		}()
 		synctest.Wait()
 		cancel()
 		err := <-done

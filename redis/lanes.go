@@ -80,11 +80,19 @@ func (c *Client) shutdown(ctx context.Context) (fdengine.Report, error) {
 	return c.engine.Shutdown(ctx)
 }
 
-// poolStats adds up the pools of the shared connections.
+// poolStats is what the pools of the shared connections say together.
 func (c *Client) poolStats() pool.Stats {
+	all := make([]pool.Stats, len(c.pools))
+	for i, p := range c.pools {
+		all[i] = p.Stats()
+	}
+	return sumPools(all)
+}
+
+// sumPools adds snapshots up; FailedRounds is the largest.
+func sumPools(all []pool.Stats) pool.Stats {
 	sum := pool.Stats{DialFailures: map[pool.Phase]uint64{}, Removed: map[pool.Reason]uint64{}}
-	for _, p := range c.pools {
-		s := p.Stats()
+	for _, s := range all {
 		sum.Open += s.Open
 		sum.Dialing += s.Dialing
 		sum.Idle += s.Idle

@@ -19,7 +19,7 @@ import (
 
 func TestAllFaultsOfOptionsAreReportedAtOnceAndNoPassword(t *testing.T) {
 	o := Options{
-		Addr: "nohost", Password: "hunter2", Protocol: 4, DB: -1, ClientName: "a b",
+		Addr: "nohost", Password: "hunter2", Protocol: 4, DB: -1, ClientName: "a b", Lanes: 65,
 		Credentials: func(context.Context) (string, string, error) { return "", "", nil },
 		Engine: fdengine.Options{
 			Protocol: func() fdengine.Protocol { return nil }, Leaser: (*pool.Pool)(nil), Ping: func() fdengine.Command { return nil },
@@ -28,14 +28,15 @@ func TestAllFaultsOfOptionsAreReportedAtOnceAndNoPassword(t *testing.T) {
 	}
 	err := o.Validate()
 	for _, word := range []string{
-		"Protocol is 4", "DB is -1", "' '", "Credentials", "Engine.Protocol", "Engine.Leaser", "Engine.Ping", "Engine.OnPush", `"nohost"`,
+		"Protocol is 4", "DB is -1", "' '", "Lanes is 65, it must be 1 to 64", "Credentials", "Engine.Protocol", "Engine.Leaser", "Engine.Ping", "Engine.OnPush", `"nohost"`,
 	} {
 		require.ErrorContains(t, err, word)
 	}
 	require.NotContains(t, err.Error(), "hunter2")
 	_, newErr := New(o)
 	require.Equal(t, err.Error(), newErr.Error())
-	require.NoError(t, Options{Addr: "h:1", Password: "p"}.Validate())
+	require.NoError(t, Options{Addr: "h:1", Password: "p", Lanes: 64}.Validate())
+	require.ErrorContains(t, Options{Addr: "h:1", Lanes: -1}.Validate(), "Lanes is -1")
 }
 
 func TestAPasswordIsInNoPrintedFormOfOptions(t *testing.T) {

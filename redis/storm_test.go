@@ -187,9 +187,19 @@ func (st *storm) flow(key string, l *ledger) (epochs []int) {
 
 // Covers: E-39, E-2, E-6
 func TestAServerThatIsKilledAndStartedAgainUnderLoadLosesAndDoublesNothing(t *testing.T) {
+	runStorm(t, Options{})
+}
+
+// Covers: E-32
+func TestTheSameOverSeveralLanes(t *testing.T) {
+	runStorm(t, Options{Lanes: 4})
+}
+
+func runStorm(t *testing.T, o Options) {
 	// Without an fsync policy every write reaches the kernel before its reply is sent, and the kernel is not killed.
 	s := testserver.StartRedis(t, testserver.RedisOptions{Args: []string{"--appendonly", "yes", "--appendfsync", "no"}})
-	st := &storm{t: t, c: connect(t, Options{Addr: s.Addr()}), stop: make(chan struct{})}
+	o.Addr = s.Addr()
+	st := &storm{t: t, c: connect(t, o), stop: make(chan struct{})}
 	const n = 4
 	var ok, maybe [n]int
 	var epochs [n][]int
