@@ -59,8 +59,9 @@ type Options struct {
 type Dial struct {
 	// Conn is the new connection, with a deadline at the end of the dial timeout; the pool clears the deadline
 	// afterwards. The Handshake stores Session and Unread in it.
-	Conn               *Conn
-	Username, Password string // from Options.Credentials
+	Conn     *Conn
+	Username string // from Options.Credentials, as the password is
+	Password string `json:"-"`
 	// Fence lists the Session of each connection that was removed with a cause although the server had not
 	// closed it: the server may still be executing what it received there. The Handshake must stop these
 	// sessions, or fail, before it returns nil.

@@ -30,7 +30,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{options: o, done: make(chan struct{})}
+	c := &Client{options: o.sealed(), done: make(chan struct{})}
 	if err := c.open(); err != nil {
 		return nil, errors.Join(err, lent.Close())
 	}

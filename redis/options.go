@@ -17,7 +17,8 @@ import (
 )
 
 // Options say which server to talk to, as whom, and how. Zero fields take the stated default. Addr is required.
-// Formatting or logging Options never shows the password.
+// Formatting or logging Options never shows the password, unless they are an unexported field of what is formatted:
+// there package fmt cannot ask how.
 type Options struct {
 	Network string // "tcp" (default), "unix"; with a DialFunc anything it understands
 	Addr    string // host:port, or the path of a socket
@@ -107,12 +108,18 @@ func (o Options) pool() pool.Options {
 		Network: o.Network, Addr: o.Addr, DialFunc: o.DialFunc, TLS: o.TLS, DialTimeout: o.DialTimeout,
 		KeepAlive: o.KeepAlive, UserTimeout: o.UserTimeout, MaxAge: o.MaxAge, Size: 2,
 		BackoffMin: o.Engine.BackoffMin, BackoffMax: o.Engine.BackoffMax,
-		Handshake: h.run, Credentials: o.Credentials,
-	}
-	if username, password := o.Username, o.Password; po.Credentials == nil && (username != "" || password != "") {
-		po.Credentials = func(context.Context) (string, string, error) { return username, password, nil }
+		Handshake: h.run, Credentials: o.sealed().Credentials,
 	}
 	return po
+}
+
+// sealed moves the password to where no formatting of what holds the Options finds it.
+func (o Options) sealed() Options {
+	if username, password := o.Username, o.Password; o.Credentials == nil && (username != "" || password != "") {
+		o.Credentials = func(context.Context) (string, string, error) { return username, password, nil }
+		o.Username, o.Password = "", ""
+	}
+	return o
 }
 
 // engine makes the options of the engine that leases from l.

@@ -61,10 +61,37 @@ func (w *wire) exchange(steps []step) error {
 func (w *wire) refusal(frame []byte) *ServerError {
 	e := errorOf(frame)
 	if e != nil && w.secret != "" {
-		e.Message = strings.ReplaceAll(e.Message, w.secret, "***")
+		e.Code, e.Message = redacted(e.Code, w.secret), redacted(e.Message, w.secret)
 	}
 	return e
 }
+
+// quoted is how many bytes in a row make a quotation of a secret that is longer.
+const quoted = 8
+
+// redacted is text without the secret and without longer pieces of it: servers cut what they quote short, and write
+// a space for a line end.
+func redacted(text, secret string) string {
+	secret = oneLine.Replace(secret)
+	least := min(quoted, len(secret))
+	var b strings.Builder
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && strings.Contains(secret, text[:n+1]) {
+			n++
+		}
+		if n >= least {
+			b.WriteString("***")
+		} else {
+			n = 1
+			b.WriteByte(text[0])
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 // reply returns the next frame that is not a push; it is valid for ever.
 func (w *wire) reply() ([]byte, error) {
