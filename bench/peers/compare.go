@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,6 +24,8 @@ type settings struct {
 	results  string
 	profiles string
 	budget   time.Duration
+	redraw   string
+	publish  string
 }
 
 func parse(args []string) (s settings, err error) {
@@ -30,29 +34,29 @@ func parse(args []string) (s settings, err error) {
 	f.StringVar(&s.bars, "bars", "", "only what these bars need, such as B1,B7.64")
 	f.DurationVar(&s.size.Cell, "cell", 0, "length of one measurement (default 1s, quick 300ms)")
 	f.IntVar(&s.size.Rounds, "rounds", 3, "measurements of each contender")
+	f.IntVar(&s.size.Compared, "compared", 0, "measurements of those that a bar compares (default 5, quick 3)")
+	f.IntVar(&s.size.Extra, "extra", 0, "measurements of arrivals, long ways and large values (default 3, quick 1)")
 	f.IntVar(&s.size.Pairs, "pairs", 0, "measurements of those whose tail latencies are compared (default 9, quick 5)")
 	f.StringVar(&s.results, "results", "results", "directory for the result files; empty: write none")
 	f.StringVar(&s.profiles, "profiles", "", "existing directory for CPU profiles of the engine; empty: take none")
-	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 18m, quick 1m)")
+	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 12m, quick 30s)")
+	f.StringVar(&s.redraw, "redraw", "", "measure nothing: write tables, chart and bars of this result file again, beside it")
+	f.StringVar(&s.publish, "publish", "", "measure nothing: put the newest full result into README.md and docs of this directory")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
 	if f.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
-	cell, pairs, budget := time.Second, 9, 18*time.Minute
+	d, budget := plan.Size{Cell: time.Second, Compared: 5, Pairs: 9, Extra: 3}, plan.FullBudget
 	if s.quick {
-		cell, pairs, budget = 300*time.Millisecond, 5, time.Minute
+		d, budget = plan.Size{Cell: 300 * time.Millisecond, Compared: 3, Pairs: 5, Extra: 1}, plan.QuickBudget
 	}
-	if s.size.Cell == 0 {
-		s.size.Cell = cell
-	}
-	if s.size.Pairs == 0 {
-		s.size.Pairs = pairs
-	}
-	if s.budget == 0 {
-		s.budget = budget
-	}
+	s.size.Cell = cmp.Or(s.size.Cell, d.Cell)
+	s.size.Compared = cmp.Or(s.size.Compared, d.Compared)
+	s.size.Pairs = cmp.Or(s.size.Pairs, d.Pairs)
+	s.size.Extra = cmp.Or(s.size.Extra, d.Extra)
+	s.budget = cmp.Or(s.budget, budget)
 	return s, s.size.Validate()
 }
 
@@ -75,7 +79,17 @@ func compare(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	bars, tables, err := choose(s)
+	switch {
+	case s.redraw != "":
+		return redraw(s.redraw)
+	case s.publish != "":
+		return publish(s.publish, s.results)
+	}
+	last, err := report.LastFull(s.results)
+	if err != nil {
+		return err
+	}
+	bars, tables, err := choose(s, last)
 	if err != nil {
 		return err
 	}
@@ -88,7 +102,10 @@ func compare(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	o := run.Options{Program: program, Profiles: s.profiles, Budget: s.budget, Progress: os.Stderr}
+	o := run.Options{Program: program, Profiles: s.profiles, Budget: s.budget, Progress: os.Stderr, Bars: bars}
+	if last != nil {
+		o.Earlier = last.Tables
+	}
 	for _, b := range bars {
 		if strings.HasPrefix(b.ID, "B9") && o.Unyield == "" {
 			if o.Unyield, err = run.BuildUnyield(ctx, dir); err != nil {
@@ -104,14 +121,12 @@ func compare(ctx context.Context, args []string) error {
 	if rep.Quiet, err = run.Run(ctx, o, tables); err != nil {
 		return err
 	}
-	for _, b := range bars {
-		rep.Bars = append(rep.Bars, b.Judge(rep.Tables))
-	}
+	rep.Judge(bars)
 	return show(rep, s.results)
 }
 
-// choose returns what is to be measured, for which bars.
-func choose(s settings) ([]plan.Bar, []plan.Table, error) {
+// choose returns what is to be measured, for which bars. last is the last full result; it may be nil.
+func choose(s settings, last *report.Report) ([]plan.Bar, []plan.Table, error) {
 	var names []string
 	if s.bars != "" {
 		names = strings.Split(s.bars, ",")
@@ -122,10 +137,6 @@ func choose(s settings) ([]plan.Bar, []plan.Table, error) {
 	}
 	tables := plan.Needed(plan.Tables(s.size), bars)
 	if s.quick {
-		last, err := report.LastFull(s.results)
-		if err != nil {
-			return nil, nil, err
-		}
 		if last == nil {
 			fmt.Fprintln(os.Stderr, "there is no full result yet: all contenders are measured")
 		} else {
@@ -144,9 +155,41 @@ func show(rep *report.Report, dir string) error {
 	if dir == "" {
 		return nil
 	}
-	paths, err := rep.Write(dir)
+	return wrote(rep.Write(dir))
+}
+
+func wrote(paths []string, err error) error {
 	for _, p := range paths {
 		fmt.Fprintln(os.Stderr, "wrote", p)
 	}
 	return err
+}
+
+// redraw judges what is in a result file again, and writes it and what is made of it.
+func redraw(path string) error {
+	rep, err := report.Read(path)
+	if err != nil {
+		return err
+	}
+	rep.Judge(rep.Judged())
+	for _, o := range rep.Bars {
+		fmt.Println(o)
+	}
+	return wrote(rep.WriteAs(strings.TrimSuffix(path, filepath.Ext(path))))
+}
+
+// publish fills the places that the documents of a directory have for the newest full result.
+func publish(dir, results string) error {
+	last, err := report.LastFull(results)
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		return fmt.Errorf("there is no full result in %s", results)
+	}
+	from, err := filepath.Rel(dir, results)
+	if err != nil {
+		return err
+	}
+	return wrote(last.Publish(dir, filepath.ToSlash(from)))
 }

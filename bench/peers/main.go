@@ -11,7 +11,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"time"
 
+	"github.com/fdengine/fullduplex/bench/peers/delay"
 	"github.com/fdengine/fullduplex/bench/peers/load"
 	"github.com/fdengine/fullduplex/bench/peers/nullserver"
 )
@@ -26,22 +29,46 @@ func main() {
 	}
 }
 
-// command runs one of the three roles: the tool, or the server and client processes that it starts.
+// command runs one of the roles: the tool, or the servers, proxies and clients that it starts.
 func command(ctx context.Context, args []string) error {
-	if len(args) == 1 {
-		switch args[0] {
-		case "server":
-			return serve()
-		case "client":
+	if len(args) > 0 {
+		switch role, rest := args[0], args[1:]; {
+		case role == "server" && len(rest) == 0:
+			return serve(nullserver.Listen("127.0.0.1:0"))
+		case role == "server" && len(rest) == 1:
+			return slow(rest[0])
+		case role == "delay" && len(rest) == 2:
+			return proxy(rest[0], rest[1])
+		case role == "client" && len(rest) == 0:
 			return client(ctx)
 		}
 	}
 	return compare(ctx, args)
 }
 
-// serve is a null server until standard input ends.
-func serve() error {
-	s, err := nullserver.Listen("127.0.0.1:0")
+// slow is a null server that reads so many bytes a second.
+func slow(pace string) error {
+	n, err := strconv.Atoi(pace)
+	if err != nil {
+		return err
+	}
+	return serve(nullserver.ListenSlow("127.0.0.1:0", n))
+}
+
+// proxy delays what goes to target and back by rtt together.
+func proxy(target, rtt string) error {
+	d, err := time.ParseDuration(rtt)
+	if err != nil {
+		return err
+	}
+	return serve(delay.Listen("127.0.0.1:0", target, d))
+}
+
+// serve says the address of a server and lets it serve until standard input ends.
+func serve[S interface {
+	Addr() string
+	Close() error
+}](s S, err error) error {
 	if err != nil {
 		return err
 	}

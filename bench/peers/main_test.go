@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ var result = load.Result{Ops: 1, CPU: 1, Rate: 1, P99: 1}
 
 // TestMain makes this test binary the server and the clients that the tool starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && (os.Args[1] == "server" || os.Args[1] == "client") {
+	if len(os.Args) > 1 && slices.Contains([]string{"server", "client", "delay"}, os.Args[1]) {
 		main()
 		os.Exit(0)
 	}
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 func TestAQuickRunAfterAFullOneMeasuresFewer(t *testing.T) {
 	s, err := parse([]string{"-quick", "-results", t.TempDir()})
 	require.NoError(t, err)
-	_, all, err := choose(s)
+	_, all, err := choose(s, nil)
 	require.NoError(t, err)
 	full := &report.Report{Date: time.Now(), Kind: report.Full, Tables: all}
 	for i := range full.Tables {
@@ -37,7 +38,9 @@ func TestAQuickRunAfterAFullOneMeasuresFewer(t *testing.T) {
 	}
 	_, err = full.Write(s.results)
 	require.NoError(t, err)
-	_, few, err := choose(s)
+	last, err := report.LastFull(s.results)
+	require.NoError(t, err)
+	_, few, err := choose(s, last)
 	require.NoError(t, err)
 	require.Len(t, few, len(all))
 	require.Less(t, len(few[0].Rows), len(all[0].Rows))

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 const (
@@ -19,6 +20,18 @@ const (
 type Target struct {
 	Addr     string // host:port; limits without I/O ignore it
 	InFlight int    // commands that may be under way at once; 0 = a client's own default will do
+	Window   int    // the engine only: its window; 0 = what InFlight needs
+	Value    int    // bytes of a value; 0 = 64
+	Get      bool   // Caller reads the value, which the server must have, instead of storing it
+}
+
+// value is what every SET stores and every GET must bring.
+func (t Target) value() string {
+	n := t.Value
+	if n == 0 {
+		n = valueSize
+	}
+	return strings.Repeat("v", n)
 }
 
 // Client is one connected contender.
@@ -48,6 +61,13 @@ type Flow interface {
 	// Run keeps commands under way until more says no, waits for the rest, checks, and returns how many were
 	// answered. more is asked once for many commands.
 	Run(more func() bool) (int64, error)
+}
+
+// Flooder is a Client that can be given more than its server takes.
+type Flooder interface {
+	// Flood submits commands as fast as they are accepted until the client is closed. answered says how many were
+	// answered so far, limit how many bytes may wait and be under way.
+	Flood() (answered func() int64, limit int, err error)
 }
 
 // Replayer is a Client that can send commands again that were unanswered when their connection was cut.
@@ -102,9 +122,6 @@ func Find(name string) (Contender, error) {
 
 // key is 16 bytes for every i below a million.
 func key(i int) string { return fmt.Sprintf("bench:key:%06d", i%1_000_000) }
-
-// value is what every SET stores.
-func value() string { return string(slices.Repeat([]byte("v"), valueSize)) }
 
 // wrong reports a reply that is not the one that was due.
 func wrong(who, got string) error { return fmt.Errorf("%s: the reply is %.40q", who, got) }

@@ -2,6 +2,8 @@ package contend
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -31,7 +33,26 @@ type checked interface {
 // set is a SET with the reply it expects.
 type set struct{ *redis.Cmd }
 
-func newSet(i int) checked { return set{redis.Set(key(i), value())} }
+func newSet(i int, t Target) checked {
+	if t.Get {
+		return get{redis.Get(key(i)), t.value()}
+	}
+	return set{redis.Set(key(i), t.value())}
+}
+
+// get is a GET with the value it expects.
+type get struct {
+	*redis.Cmd
+	want string
+}
+
+func (g get) check() error {
+	got, err := g.Bytes()
+	if err == nil && string(got) != g.want {
+		err = wrong("fullduplex", string(got))
+	}
+	return err
+}
 
 func (s set) check() error {
 	got, err := s.Bytes()
@@ -46,9 +67,18 @@ func (s set) check() error {
 
 // encoded is a command that was encoded before and is checked by its decoder. It has no state: it may be under way
 // many times at once.
-type encoded struct{ req []byte }
+type encoded struct {
+	req  []byte
+	want string
+}
 
-func newEncoded(i int) checked { return &encoded{encodeSet(i)} }
+func newEncoded(i int, t Target) checked {
+	want := "+OK\r\n"
+	if t.Get {
+		want = fmt.Sprintf("$%d\r\n%s\r\n", len(t.value()), t.value())
+	}
+	return &encoded{encodeCall(i, t), want}
+}
 
 // Spec says that storing the same value twice does no harm, as the class table of package redis does.
 func (e *encoded) Spec() fdengine.Spec { return fdengine.Spec{Class: carry.Replay} }
@@ -56,7 +86,7 @@ func (e *encoded) Spec() fdengine.Spec { return fdengine.Spec{Class: carry.Repla
 func (e *encoded) AppendRequest(dst []byte) ([]byte, error) { return append(dst, e.req...), nil }
 
 func (e *encoded) DecodeReply(r fdengine.Reply) error {
-	if string(r.Frame) != "+OK\r\n" {
+	if string(r.Frame) != e.want {
 		return wrong("fullduplex raw", string(r.Frame))
 	}
 	return nil
@@ -67,11 +97,14 @@ func (e *encoded) check() error { return nil }
 // fullduplex is a client of this repository and the kind of command it is used with.
 type fullduplex struct {
 	*redis.Client
-	make func(i int) checked
+	make  func(i int) checked
+	limit int            // bytes that may wait and be under way
+	flood sync.WaitGroup // it ends when the client is closed
 }
 
-func openFullduplex(ctx context.Context, t Target, mk func(int) checked) (Client, error) {
-	c, err := redis.New(redis.Options{Addr: t.Addr, Engine: roomFor(t.InFlight)})
+func openFullduplex(ctx context.Context, t Target, mk func(int, Target) checked) (Client, error) {
+	engine := roomFor(t)
+	c, err := redis.New(redis.Options{Addr: t.Addr, Engine: engine})
 	if err != nil {
 		return nil, err
 	}
@@ -80,20 +113,35 @@ func openFullduplex(ctx context.Context, t Target, mk func(int) checked) (Client
 		<-c.Done()
 		return nil, err
 	}
-	return &fullduplex{c, mk}, nil
+	return &fullduplex{Client: c, make: func(i int) checked { return mk(i, t) }, limit: limitOf(engine)}, nil
 }
 
-// roomFor is what an engine needs to have n commands under way; nothing when its defaults will do.
-func roomFor(n int) fdengine.Options {
-	if n <= 1<<16 {
+// roomFor is what an engine needs to have that many commands under way; nothing when its defaults will do.
+func roomFor(t Target) fdengine.Options {
+	n := t.InFlight
+	switch {
+	case t.Window > 0:
+		return fdengine.Options{Window: t.Window, Queue: max(1<<16, n)}
+	case n <= 1<<16:
 		return fdengine.Options{}
 	}
 	return fdengine.Options{Window: n + 64, WindowBytes: n * 256, ReadTimeout: time.Minute}
 }
 
+// defaultBytes are the limits of an engine that was given none, for the window and for the queue.
+const defaultBytes = 64 << 20
+
+func limitOf(o fdengine.Options) int {
+	if o.WindowBytes == 0 {
+		return 2 * defaultBytes
+	}
+	return o.WindowBytes + defaultBytes
+}
+
 func (f *fullduplex) Close() error {
 	err := f.Client.Close()
 	<-f.Done()
+	f.flood.Wait()
 	return err
 }
 

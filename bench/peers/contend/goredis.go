@@ -12,7 +12,7 @@ func goredisPeers() []Contender {
 	return []Contender{{
 		Name: "go-redis pool", Setting: "defaults: a connection per waiting caller, 10 per CPU", Group: Peer, Server: "resp",
 		Default: true, Sync: true,
-		Open: func(_ context.Context, t Target) (Client, error) { return &goredisPool{newGoredis(t, nil)}, nil },
+		Open: func(_ context.Context, t Target) (Client, error) { return &goredisPool{newGoredis(t, nil), t}, nil },
 	}}
 }
 
@@ -25,11 +25,34 @@ func newGoredis(t Target, auto *redis.AutoPipelineOptions) *redis.Client {
 	})
 }
 
-type goredisPool struct{ c *redis.Client }
+type goredisPool struct {
+	c *redis.Client
+	t Target
+}
 
 func (p *goredisPool) Close() error             { return p.c.Close() }
-func (p *goredisPool) Caller(i int) Caller      { return &goredisCaller{p.c, key(i), value()} }
-func (p *goredisPool) Batch(i, size int) Caller { return newGoredisBatch(p.c.Pipeline, i, size) }
+func (p *goredisPool) Caller(i int) Caller      { return newGoredisCaller(p.c, i, p.t) }
+func (p *goredisPool) Batch(i, size int) Caller { return newGoredisBatch(p.c.Pipeline, i, size, p.t) }
+
+func newGoredisCaller(c redis.Cmdable, i int, t Target) Caller {
+	if t.Get {
+		return &goredisReader{c, key(i), t.value()}
+	}
+	return &goredisCaller{c, key(i), t.value()}
+}
+
+type goredisReader struct {
+	c         redis.Cmdable
+	key, want string
+}
+
+func (c *goredisReader) Call() error {
+	got, err := c.c.Get(context.Background(), c.key).Result()
+	if err == nil && got != c.want {
+		err = wrong("go-redis", got)
+	}
+	return err
+}
 
 type goredisCaller struct {
 	c   redis.Cmdable
@@ -49,8 +72,8 @@ func goredisCheck(cmd *redis.StatusCmd) error {
 	return err
 }
 
-func newGoredisBatch(pipe func() redis.Pipeliner, i, size int) Caller {
-	b := &goredisBatch{pipe: pipe, val: value()}
+func newGoredisBatch(pipe func() redis.Pipeliner, i, size int, t Target) Caller {
+	b := &goredisBatch{pipe: pipe, val: t.value()}
 	for j := range size {
 		b.keys = append(b.keys, key(i*size+j))
 	}

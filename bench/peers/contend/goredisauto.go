@@ -32,12 +32,13 @@ func goredisAutoPeers() []Contender {
 // goredisAuto has both faces of an automatic pipeline; each is made when it is first asked for.
 type goredisAuto struct {
 	c                 *redis.Client
+	t                 Target
 	tune              func(*redis.AutoPipelineOptions)
 	waiting, deferred *redis.AutoPipeliner // deferred: nil until Stream
 }
 
 func openGoredisAuto(t Target, tune func(*redis.AutoPipelineOptions)) (Client, error) {
-	a := &goredisAuto{c: newGoredis(t, nil), tune: tune}
+	a := &goredisAuto{c: newGoredis(t, nil), t: t, tune: tune}
 	o := redis.DefaultBlockingAutoPipelineOptions()
 	tune(o)
 	var err error
@@ -55,10 +56,12 @@ func (a *goredisAuto) Close() error {
 	return errors.Join(err, a.c.Close())
 }
 
-func (a *goredisAuto) Caller(i int) Caller { return &goredisCaller{a.waiting, key(i), value()} }
+func (a *goredisAuto) Caller(i int) Caller { return newGoredisCaller(a.waiting, i, a.t) }
 
 // Batch is a pipeline made from the automatic one: in full duplex it travels on the shared connection.
-func (a *goredisAuto) Batch(i, size int) Caller { return newGoredisBatch(a.waiting.Pipeline, i, size) }
+func (a *goredisAuto) Batch(i, size int) Caller {
+	return newGoredisBatch(a.waiting.Pipeline, i, size, a.t)
+}
 
 // streamCallers is how many goroutines share a window of futures: one alone would wait for its whole window.
 const streamCallers = 16
@@ -72,12 +75,13 @@ func (a *goredisAuto) Stream(window int) (Flow, error) {
 		return nil, err
 	}
 	a.deferred = face
-	return &goredisFlow{face, max(1, window/streamCallers)}, nil
+	return &goredisFlow{face, max(1, window/streamCallers), a.t.value()}, nil
 }
 
 type goredisFlow struct {
 	face *redis.AutoPipeliner
 	each int // futures of one goroutine
+	val  any
 }
 
 func (f *goredisFlow) Run(more func() bool) (int64, error) {
@@ -87,7 +91,7 @@ func (f *goredisFlow) Run(more func() bool) (int64, error) {
 		errs   [streamCallers]error
 	)
 	for i := range streamCallers {
-		wg.Go(func() { counts[i], errs[i] = goredisWindow(f.face, i, f.each, more) })
+		wg.Go(func() { counts[i], errs[i] = goredisWindow(f.face, i, f.each, f.val, more) })
 	}
 	wg.Wait()
 	var n int64
@@ -97,13 +101,11 @@ func (f *goredisFlow) Run(more func() bool) (int64, error) {
 	return n, errors.Join(errs[:]...)
 }
 
-func goredisWindow(face *redis.AutoPipeliner, i, size int, more func() bool) (n int64, err error) {
+func goredisWindow(face *redis.AutoPipeliner, i, size int, val any, more func() bool) (n int64, err error) {
 	var (
 		cmds = make([]*redis.StatusCmd, size)
 		keys = make([]string, size)
-		val  any
 	)
-	val = value()
 	for j := range keys {
 		keys[j] = key(i*size + j)
 	}

@@ -14,7 +14,7 @@ func radixPeers() []Contender {
 			if err != nil {
 				return nil, err
 			}
-			return &radixClient{c}, nil
+			return &radixClient{c, t}, nil
 		}
 	}
 	return []Contender{
@@ -33,25 +33,33 @@ func radixPeers() []Contender {
 
 const noPings = -1 // radix: no periodic ones
 
-type radixClient struct{ c radix.Client }
+type radixClient struct {
+	c radix.Client
+	t Target
+}
 
 func (r *radixClient) Close() error { return r.c.Close() }
 func (r *radixClient) Caller(i int) Caller {
-	return &radixCaller{c: r.c, args: []string{key(i), value()}}
+	if r.t.Get {
+		return &radixCaller{c: r.c, name: "GET", args: []string{key(i)}, want: r.t.value()}
+	}
+	return &radixCaller{c: r.c, name: "SET", args: []string{key(i), r.t.value()}, want: ok}
 }
 
 type radixCaller struct {
 	c    radix.Client
+	name string
 	args []string
+	want string
 	got  string
 }
 
 func (c *radixCaller) Call() error {
 	c.got = ""
-	if err := c.c.Do(context.Background(), radix.Cmd(&c.got, "SET", c.args...)); err != nil {
+	if err := c.c.Do(context.Background(), radix.Cmd(&c.got, c.name, c.args...)); err != nil {
 		return err
 	}
-	if c.got != ok {
+	if c.got != c.want {
 		return wrong("radix", c.got)
 	}
 	return nil
@@ -60,7 +68,7 @@ func (c *radixCaller) Call() error {
 func (r *radixClient) Batch(i, size int) Caller {
 	b := &radixBatch{c: r.c, p: radix.NewPipeline(), got: make([]string, size)}
 	for j := range size {
-		b.args = append(b.args, []string{key(i*size + j), value()})
+		b.args = append(b.args, []string{key(i*size + j), r.t.value()})
 	}
 	return b
 }

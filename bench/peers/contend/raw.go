@@ -11,14 +11,17 @@ import (
 
 // raw writes requests that were encoded before and reads as many replies: no client can be cheaper on that
 // connection at that depth. It stands for all callers at once.
-type raw struct{ conn net.Conn }
+type raw struct {
+	conn net.Conn
+	t    Target
+}
 
 func openRaw(ctx context.Context, t Target) (Client, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", t.Addr)
 	if err != nil {
 		return nil, err
 	}
-	return &raw{c}, nil
+	return &raw{c, t}, nil
 }
 
 // Caller is All of one command.
@@ -28,9 +31,13 @@ func (r *raw) Close() error { return r.conn.Close() }
 
 // All implements Bulk.
 func (r *raw) All(depth int) Caller {
-	b := &rawBulk{conn: r.conn, want: bytes.Repeat([]byte("+OK\r\n"), depth)}
+	reply := "+OK\r\n"
+	if r.t.Get {
+		reply = fmt.Sprintf("$%d\r\n%s\r\n", len(r.t.value()), r.t.value())
+	}
+	b := &rawBulk{conn: r.conn, want: bytes.Repeat([]byte(reply), depth), depth: depth}
 	for i := range depth {
-		b.req = append(b.req, encodeSet(i)...)
+		b.req = append(b.req, encodeCall(i, r.t)...)
 	}
 	b.buf = make([]byte, len(b.want))
 	return b
@@ -39,6 +46,7 @@ func (r *raw) All(depth int) Caller {
 type rawBulk struct {
 	conn           net.Conn
 	req, want, buf []byte
+	depth          int
 }
 
 // inSockets is how many requests are surely answered before their sender must read: the replies fit in the buffers
@@ -46,7 +54,7 @@ type rawBulk struct {
 const inSockets = 8192
 
 func (b *rawBulk) Call() error {
-	if len(b.want) <= inSockets*len("+OK\r\n") {
+	if b.depth <= inSockets && len(b.want) <= inSockets*len("+OK\r\n") {
 		if _, err := b.conn.Write(b.req); err != nil {
 			return err
 		}
@@ -78,9 +86,12 @@ func (b *rawBulk) read() error {
 	return nil
 }
 
-// encodeSet is the i-th request on the wire.
-func encodeSet(i int) []byte {
-	words := []string{"SET", key(i), value()}
+// encodeCall is the i-th request on the wire.
+func encodeCall(i int, t Target) []byte {
+	words := []string{"SET", key(i), t.value()}
+	if t.Get {
+		words = []string{"GET", key(i)}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
 	for _, w := range words {

@@ -17,7 +17,7 @@ func rueidisPeers() []Contender {
 			if err != nil {
 				return nil, err
 			}
-			return &rueidisClient{c}, nil
+			return &rueidisClient{c, t}, nil
 		}
 	}
 	return []Contender{
@@ -26,7 +26,10 @@ func rueidisPeers() []Contender {
 	}
 }
 
-type rueidisClient struct{ c rueidis.Client }
+type rueidisClient struct {
+	c rueidis.Client
+	t Target
+}
 
 func (r *rueidisClient) Close() error {
 	r.c.Close()
@@ -34,21 +37,31 @@ func (r *rueidisClient) Close() error {
 }
 
 func (r *rueidisClient) set(i int) rueidis.Completed {
-	return r.c.B().Set().Key(key(i)).Value(value()).Build().Pin()
+	return r.c.B().Set().Key(key(i)).Value(r.t.value()).Build().Pin()
 }
 
-func (r *rueidisClient) Caller(i int) Caller { return &rueidisCaller{r.c, r.set(i)} }
+func (r *rueidisClient) get(i int) rueidis.Completed { return r.c.B().Get().Key(key(i)).Build().Pin() }
+
+func (r *rueidisClient) Caller(i int) Caller {
+	if r.t.Get {
+		return &rueidisCaller{r.c, r.get(i), r.t.value()}
+	}
+	return &rueidisCaller{r.c, r.set(i), ok}
+}
 
 type rueidisCaller struct {
-	c   rueidis.Client
-	cmd rueidis.Completed
+	c    rueidis.Client
+	cmd  rueidis.Completed
+	want string
 }
 
-func (c *rueidisCaller) Call() error { return rueidisCheck(c.c.Do(context.Background(), c.cmd)) }
+func (c *rueidisCaller) Call() error {
+	return rueidisCheck(c.c.Do(context.Background(), c.cmd), c.want)
+}
 
-func rueidisCheck(res rueidis.RedisResult) error {
+func rueidisCheck(res rueidis.RedisResult, want string) error {
 	got, err := res.ToString()
-	if err == nil && got != ok {
+	if err == nil && got != want {
 		err = wrong("rueidis", got)
 	}
 	return err
@@ -69,7 +82,7 @@ type rueidisBatch struct {
 
 func (b *rueidisBatch) Call() error {
 	for _, res := range b.c.DoMulti(context.Background(), b.cmds...) {
-		if err := rueidisCheck(res); err != nil {
+		if err := rueidisCheck(res, ok); err != nil {
 			return err
 		}
 	}

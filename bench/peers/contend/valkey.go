@@ -17,7 +17,7 @@ func valkeyPeers() []Contender {
 			if err != nil {
 				return nil, err
 			}
-			return &valkeyClient{c}, nil
+			return &valkeyClient{c, t}, nil
 		}
 	}
 	return []Contender{
@@ -26,7 +26,10 @@ func valkeyPeers() []Contender {
 	}
 }
 
-type valkeyClient struct{ c valkey.Client }
+type valkeyClient struct {
+	c valkey.Client
+	t Target
+}
 
 func (r *valkeyClient) Close() error {
 	r.c.Close()
@@ -34,21 +37,29 @@ func (r *valkeyClient) Close() error {
 }
 
 func (r *valkeyClient) set(i int) valkey.Completed {
-	return r.c.B().Set().Key(key(i)).Value(value()).Build().Pin()
+	return r.c.B().Set().Key(key(i)).Value(r.t.value()).Build().Pin()
 }
 
-func (r *valkeyClient) Caller(i int) Caller { return &valkeyCaller{r.c, r.set(i)} }
+func (r *valkeyClient) get(i int) valkey.Completed { return r.c.B().Get().Key(key(i)).Build().Pin() }
+
+func (r *valkeyClient) Caller(i int) Caller {
+	if r.t.Get {
+		return &valkeyCaller{r.c, r.get(i), r.t.value()}
+	}
+	return &valkeyCaller{r.c, r.set(i), ok}
+}
 
 type valkeyCaller struct {
-	c   valkey.Client
-	cmd valkey.Completed
+	c    valkey.Client
+	cmd  valkey.Completed
+	want string
 }
 
-func (c *valkeyCaller) Call() error { return valkeyCheck(c.c.Do(context.Background(), c.cmd)) }
+func (c *valkeyCaller) Call() error { return valkeyCheck(c.c.Do(context.Background(), c.cmd), c.want) }
 
-func valkeyCheck(res valkey.ValkeyResult) error {
+func valkeyCheck(res valkey.ValkeyResult, want string) error {
 	got, err := res.ToString()
-	if err == nil && got != ok {
+	if err == nil && got != want {
 		err = wrong("valkey-go", got)
 	}
 	return err
@@ -69,7 +80,7 @@ type valkeyBatch struct {
 
 func (b *valkeyBatch) Call() error {
 	for _, res := range b.c.DoMulti(context.Background(), b.cmds...) {
-		if err := valkeyCheck(res); err != nil {
+		if err := valkeyCheck(res, ok); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fdengine/fullduplex/bench/peers/contend"
+	"github.com/fdengine/fullduplex/bench/peers/nullserver"
 )
 
 // sampleEvery is how many calls share one measured latency.
@@ -24,14 +25,27 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Face == Replay {
+	switch s.Face {
+	case Replay:
 		return replay(ctx, who, s)
+	case Flood:
+		return flood(ctx, who, s)
 	}
-	c, err := who.Open(ctx, contend.Target{Addr: s.Addr, InFlight: s.Depth()})
+	if s.Get && !who.NoIO {
+		if err := nullserver.SetValue(s.Addr, s.Value); err != nil {
+			return Result{}, err
+		}
+	}
+	c, err := who.Open(ctx, s.target())
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: open: %w", s.Contender, err)
 	}
-	r, err := measure(c, s)
+	var r Result
+	if s.Face == Open {
+		r, err = arrive(c, s)
+	} else {
+		r, err = measure(c, s)
+	}
 	return r, errors.Join(err, c.Close())
 }
 

@@ -11,6 +11,7 @@ import (
 
 const (
 	countedCommand = "FDCOUNTED" // answers requests and reads so far
+	valueCommand   = "FDVALUE"   // FDVALUE n: what a GET is answered with has n bytes; 0: it is answered +OK
 	holdCommand    = "FDHOLD"    // FDHOLD n: swallow n requests, then reset the connection that sent the last
 	patience       = 10 * time.Second
 )
@@ -52,6 +53,17 @@ func Hold(addr string, n int) error {
 		line, err := r.ReadString('\n')
 		if err == nil && line != okReply {
 			err = fmt.Errorf("nullserver: a hold was answered %q", line)
+		}
+		return err
+	})
+}
+
+// SetValue makes the server at addr answer a GET with n bytes "v"; with +OK again when n is 0.
+func SetValue(addr string, n int) error {
+	return ask(addr, valueCommand+" "+strconv.Itoa(n), func(r *bufio.Reader) error {
+		line, err := r.ReadString('\n')
+		if err == nil && line != okReply {
+			err = fmt.Errorf("nullserver: a value was answered %q", line)
 		}
 		return err
 	})

@@ -88,12 +88,16 @@ func number(b []byte, mark byte) (n, used int) {
 // special says whether a command gets more than +OK.
 func special(name []byte) bool {
 	switch len(name) {
+	case 3:
+		return bytes.EqualFold(name, []byte("GET"))
 	case 4:
 		return bytes.EqualFold(name, []byte("PING"))
 	case 5:
 		return bytes.EqualFold(name, []byte("HELLO"))
 	case 6:
 		return bytes.EqualFold(name, []byte("CLIENT")) || bytes.EqualFold(name, []byte(holdCommand))
+	case 7:
+		return bytes.EqualFold(name, []byte(valueCommand))
 	case 9:
 		return bytes.EqualFold(name, []byte(countedCommand))
 	}

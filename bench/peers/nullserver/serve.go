@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"time"
 )
 
 const (
@@ -23,6 +24,7 @@ func (s *Server) serve(c net.Conn) {
 	buf := make([]byte, readBuffer)
 	many := bytes.Repeat([]byte(s.reply), 8192)
 	var out []byte
+	var debt time.Duration
 	for held := 0; ; {
 		n, err := rw.Read(buf[held:])
 		if n <= 0 || err != nil {
@@ -31,6 +33,7 @@ func (s *Server) serve(c net.Conn) {
 		held += n
 		out = out[:0]
 		from, oks, total := 0, 0, 0
+		value := s.value.Load()
 		for {
 			size, words := p.next(buf[from:held])
 			if size < 0 {
@@ -41,21 +44,28 @@ func (s *Server) serve(c net.Conn) {
 			}
 			from += size
 			total++
-			if words == nil {
+			if words == nil || len(words[0]) == len("GET") && value == nil {
 				oks++
 				continue
 			}
 			for ; oks > 0; oks-- {
 				out = append(out, s.reply...)
 			}
+			if len(words[0]) == len("GET") {
+				out = append(out, *value...)
+				continue
+			}
 			total--
 			out = s.special(out, words)
 		}
+		s.pause(&debt, n)
 		if total > 0 {
 			s.frames.Add(int64(total))
 			s.reads.Add(1)
 		}
-		held = copy(buf, buf[from:held])
+		if from > 0 {
+			held = copy(buf, buf[from:held])
+		}
 		if from == 0 && held == len(buf) {
 			buf = append(buf, make([]byte, len(buf))...)
 		}
@@ -143,6 +153,13 @@ func (s *Server) special(out []byte, words [][]byte) []byte {
 		text := strconv.FormatInt(s.frames.Load(), 10) + " " + strconv.FormatInt(s.reads.Load(), 10)
 		out = append(append(out, '$'), strconv.Itoa(len(text))...)
 		return append(append(append(out, "\r\n"...), text...), "\r\n"...)
+	case valueCommand:
+		n, err := strconv.Atoi(second)
+		if err != nil || n < 0 {
+			return append(out, "-ERR a value needs a length\r\n"...)
+		}
+		s.setValue(n)
+		return append(out, okReply...)
 	case holdCommand:
 		n, err := strconv.ParseInt(second, 10, 64)
 		if err != nil || n < 0 {

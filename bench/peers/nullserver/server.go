@@ -19,7 +19,9 @@ type Server struct {
 	frames   atomic.Int64 // requests that were answered +OK, or swallowed by a hold
 	reads    atomic.Int64 // reads that brought any
 	ids      atomic.Int64
-	hold     atomic.Int64 // requests still to be swallowed before the cut; 0 = not holding
+	pace     int                    // bytes a connection is read per second; 0 = as fast as they come
+	value    atomic.Pointer[[]byte] // the reply to a GET; nil = reply
+	hold     atomic.Int64           // requests still to be swallowed before the cut; 0 = not holding
 	mu       struct {
 		sync.Mutex
 		closed bool
@@ -28,17 +30,20 @@ type Server struct {
 }
 
 // Listen serves on addr, such as "127.0.0.1:0", until Close.
-func Listen(addr string) (*Server, error) { return listen(addr, okReply) }
+func Listen(addr string) (*Server, error) { return listen(addr, okReply, 0) }
+
+// ListenSlow is Listen for a server that reads no more than pace bytes a second from each connection.
+func ListenSlow(addr string, pace int) (*Server, error) { return listen(addr, okReply, pace) }
 
 // ListenWrong is Listen for a server that answers what is counted with +NO, to see who notices.
-func ListenWrong(addr string) (*Server, error) { return listen(addr, "+NO\r\n") }
+func ListenWrong(addr string) (*Server, error) { return listen(addr, "+NO\r\n", 0) }
 
-func listen(addr, reply string) (*Server, error) {
+func listen(addr, reply string, pace int) (*Server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: l, reply: reply}
+	s := &Server{listener: l, reply: reply, pace: pace}
 	s.mu.conns = map[net.Conn]struct{}{}
 	s.wg.Go(s.accept)
 	return s, nil

@@ -117,3 +117,54 @@ func TestTheRememberedShapeCountsAsTheLongWayDoes(t *testing.T) {
 	}
 	require.NotZero(t, quick.size)
 }
+
+func TestAGetIsAnsweredWithTheValueThatWasSetAndCounted(t *testing.T) {
+	s := start(t)
+	c := dial(t, s)
+	r := bufio.NewReader(c)
+	ask := func(n int) string {
+		_, err := io.WriteString(c, request+"*2\r\n$3\r\nget\r\n$1\r\nk\r\n"+request)
+		require.NoError(t, err)
+		got := make([]byte, n)
+		_, err = io.ReadFull(r, got)
+		require.NoError(t, err)
+		return string(got)
+	}
+	require.Equal(t, "+OK\r\n+OK\r\n+OK\r\n", ask(15), "there is none yet")
+	require.NoError(t, SetValue(s.Addr(), 3))
+	require.Equal(t, "+OK\r\n$3\r\nvvv\r\n+OK\r\n", ask(19))
+	require.NoError(t, SetValue(s.Addr(), 0))
+	require.Equal(t, "+OK\r\n+OK\r\n+OK\r\n", ask(15))
+	require.Error(t, SetValue(s.Addr(), -1))
+	n, err := Counted(s.Addr())
+	require.NoError(t, err)
+	require.EqualValues(t, 9, n.Frames)
+}
+
+func TestARequestLargerThanTheBufferIsCounted(t *testing.T) {
+	s := start(t)
+	c := dial(t, s)
+	large := "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$1048576\r\n" + strings.Repeat("v", 1<<20) + "\r\n"
+	_, err := io.WriteString(c, large+request+large)
+	require.NoError(t, err)
+	got := make([]byte, 3*len(okReply))
+	_, err = io.ReadFull(c, got)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat(okReply, 3), string(got))
+}
+
+func TestASlowServerReadsNoFasterThanItsPace(t *testing.T) {
+	const pace, sent = 1 << 20, 100 << 10
+	s, err := ListenSlow("127.0.0.1:0", pace)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	c := dial(t, s)
+	n := sent / len(request)
+	from := time.Now()
+	_, err = io.WriteString(c, strings.Repeat(request, n))
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, make([]byte, n*len(okReply)))
+	require.NoError(t, err)
+	least := time.Duration(float64(n*len(request)) / pace * float64(time.Second))
+	require.GreaterOrEqual(t, time.Since(from), least-leastPause)
+}

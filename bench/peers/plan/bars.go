@@ -20,20 +20,16 @@ type Bar struct {
 	AtLeast bool     // higher is better: the value must be at least Must
 	value   func(Set) Value
 	rank    func(*Table) []*Row // its peers, best first; nil when it has none
-}
-
-// Value is what a bar came to.
-type Value struct {
-	Ratio   float64 // NaN: not measured
-	Against string  // the row it is a ratio to
-	Noise   float64 // factor by which the engine differs from itself; 0 = the bar has none
+	own     []string            // labels of the rows that it compares beside the best peer
 }
 
 // Outcome is a bar with its value.
 type Outcome struct {
 	ID      string   `json:"id"`
 	What    string   `json:"what"`
-	Ratio   *float64 `json:"ratio"` // null: not measured
+	Ratio   *float64 `json:"ratio"`          // null: not measured
+	Low     float64  `json:"low,omitempty"`  // the extremes of the ratio over the rounds
+	High    float64  `json:"high,omitempty"` //
 	Against string   `json:"against,omitempty"`
 	Noise   float64  `json:"noise,omitempty"`
 	Must    *float64 `json:"must,omitempty"`
@@ -65,6 +61,7 @@ func (b Bar) Judge(s Set) Outcome {
 		o.State = Unmeasured
 		return o
 	}
+	o.Low, o.High = v.Low, v.High
 	o.Reached = o.Goal == nil || b.holds(v.Ratio, b.Goal)
 	switch {
 	case o.Must == nil && !o.Reached:
@@ -99,6 +96,9 @@ func known(v float64) *float64 {
 func (o Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bar %s ratio=%s", o.ID, number(o.Ratio))
+	if o.Ratio != nil {
+		fmt.Fprintf(&b, " spread=%.2f..%.2f", o.Low, o.High)
+	}
 	if o.Must != nil {
 		fmt.Fprintf(&b, " must=%s", number(o.Must))
 	}
@@ -143,10 +143,11 @@ func Choose(names []string) ([]Bar, error) {
 
 var none = math.NaN()
 
-func anyPeer(contend.Contender) bool        { return true }
-func defaultPeer(c contend.Contender) bool  { return c.Default }
-func multiplexing(c contend.Contender) bool { return !c.Sync }
-func synchronous(c contend.Contender) bool  { return c.Sync }
+func anyPeer(*Row, contend.Contender) bool          { return true }
+func defaultPeer(_ *Row, c contend.Contender) bool  { return c.Default }
+func multiplexing(_ *Row, c contend.Contender) bool { return !c.Sync }
+func synchronous(_ *Row, c contend.Contender) bool  { return c.Sync }
+func inBatches(r *Row, _ contend.Contender) bool    { return r.Cell == nil }
 
 // Bars lists all bars.
 func Bars() []Bar {
@@ -161,26 +162,26 @@ func Bars() []Bar {
 		best("B2", "blocking.16", ours, "CPU per op", CPU, false, anyPeer, 0.75, 0.60),
 		best("B3", "blocking.1", ours, "ops/s", Rate, true, multiplexing, 0.95, none),
 		best("B3.sync", "blocking.1", ours, "ops/s", Rate, true, synchronous, none, 0.90),
-		bestOfBatchAndAsync(),
-		limit("B4.raw", "async.4096", ours, rawRow, "CPU per op", CPU, false, none, 4),
-		best("B5", "batch", ours, "CPU per op", CPU, false, anyPeer, 0.70, 0.50),
+		best("B4", batchTable, oursAsync, "CPU per op", CPU, false, anyPeer, 0.55, 0.35),
+		limit("B4.raw", batchTable, oursAsync, rawAsync, "CPU per op", CPU, false, none, 4),
+		best("B5", batchTable, ours, "CPU per op", CPU, false, inBatches, 0.70, 0.50),
 		limit("B6.256", "redis.256", ours, rawRow, "ops/s", Rate, true, 0.85, 0.95),
 		limit("B6.1024", "redis.1024", ours, rawRow, "ops/s", Rate, true, 0.80, 0.90),
 		tail("B7.64", "blocking.64", 0.7, 0.4),
 		tail("B7.1024", "blocking.1024", 0.5, 0.25),
 		tail("B7.8192", "blocking.8192", 0.5, 0.3),
 		absolute("B8.do", "blocking.64", ours, "allocations per Do", Allocs, 0, 0),
-		absolute("B8.submit", "async.4096", ours, "allocations per Submit", Allocs, 0, 0),
-		absolute("B8.batch", "batch", ours, "allocations per command of DoBatch", Allocs, 0, 0),
+		absolute("B8.submit", batchTable, oursAsync, "allocations per Submit", Allocs, 0, 0),
+		absolute("B8.batch", batchTable, ours, "allocations per command of DoBatch", Allocs, 0, 0),
 		starved("B9.1", "starved.1"),
 		starved("B9.64", "starved.64"),
 		replayTime(),
-		absolute("B10.memory", "replay", oursRaw, "bytes per command under way beside its encoding",
+		absolute("B10.memory", windowsTable, replayRow, "bytes per command under way beside its encoding",
 			func(r load.Result) float64 { return r.InFlight - r.Encoded }, 128, none),
 		best("B11", "put", oursPut, "CPU per op", CPU, false, anyPeer, 0.50, 0.25),
 		best("B11.rate", "put", oursPut, "ops/s", Rate, true, anyPeer, 0.95, none),
 		limit("B11.raw", "put", oursPut, rawPut, "ops/s", Rate, true, none, 1),
 		flat(),
 	)
-	return out
+	return append(out, largeBars()...)
 }

@@ -8,13 +8,11 @@ import (
 
 // Needed keeps the tables that the bars need.
 func Needed(tables []Table, bars []Bar) []Table {
-	return slices.DeleteFunc(tables, func(t Table) bool {
-		return !slices.ContainsFunc(bars, func(b Bar) bool { return slices.Contains(b.Tables, t.ID) })
-	})
+	needs := func(id string) bool {
+		return slices.ContainsFunc(bars, func(b Bar) bool { return slices.Contains(b.Tables, id) })
+	}
+	return slices.DeleteFunc(tables, func(t Table) bool { return !needs(t.ID) })
 }
-
-// bestPeers is how many peers a quick run keeps for each bar.
-const bestPeers = 2
 
 // Narrow leaves in each table only the limits, the engine, and for each bar the peers that were best in an earlier
 // run. A table for which that run says nothing keeps all its rows. The second row of the engine and the rows beside
@@ -23,32 +21,55 @@ func Narrow(tables []Table, bars []Bar, earlier Set) {
 	for i := range tables {
 		t := &tables[i]
 		old := earlier.Table(t.ID)
-		if old == nil {
+		if old == nil || t.BestOf != "" {
 			continue
 		}
-		var keep []string
-		ranked := false
-		for _, b := range bars {
-			if b.rank == nil || !slices.Contains(b.Tables, t.ID) {
-				continue
-			}
-			rows := b.rank(old)
-			ranked = ranked || len(rows) > 0
-			for _, r := range rows[:min(bestPeers, len(rows))] {
-				keep = append(keep, r.Label)
-			}
-		}
+		keep := t.compared(bars, old)
+		ranked := slices.ContainsFunc(keep, func(label string) bool { return isPeer(t.Row(label)) })
 		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool {
-			c, err := contend.Find(r.Contender)
-			if err != nil || c.Group != contend.Peer {
-				return false
-			}
-			return (ranked || noPeers(t, bars)) && !slices.Contains(keep, r.Label)
+			return isPeer(&r) && (ranked || noPeers(t, bars)) && !slices.Contains(keep, r.Label)
 		})
 	}
+}
+
+func isPeer(r *Row) bool {
+	c, err := contend.Find(r.Contender)
+	return err == nil && c.Group == contend.Peer
 }
 
 // noPeers says that no bar compares peers in t: a quick run leaves them all out.
 func noPeers(t *Table, bars []Bar) bool {
 	return !slices.ContainsFunc(bars, func(b Bar) bool { return b.rank != nil && slices.Contains(b.Tables, t.ID) })
+}
+
+// Elect leaves in t only those peers that were best in the table that it names: in this run, else in an earlier one,
+// else the two that usually are.
+func (t *Table) Elect(now, earlier Set) {
+	if t.BestOf == "" {
+		return
+	}
+	var best []string
+	for _, s := range []Set{now, earlier} {
+		for _, r := range s.Table(t.BestOf).ranked(ours, CPU, false, anyPeer) {
+			if len(best) < bestPeers && !slices.Contains(best, r.Contender) {
+				best = append(best, r.Contender)
+			}
+		}
+	}
+	if len(best) == 0 {
+		best = []string{"rueidis 20us", "go-redis auto"}
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return isPeer(&r) && !slices.Contains(best, r.Contender) })
+}
+
+// Rate is how many commands a second r is offered; 0 when nobody knows, or r takes what it can.
+func (t *Table) Rate(r *Row) float64 {
+	if r.Offer == nil {
+		return 0
+	}
+	of := t.Row(r.Offer.Of)
+	if of == nil || len(of.Results) == 0 {
+		return 0
+	}
+	return r.Offer.Share * of.Median(Rate)
 }

@@ -3,8 +3,8 @@ package plan
 import (
 	"math"
 	"slices"
+	"time"
 
-	"github.com/fdengine/fullduplex/bench/peers/contend"
 	"github.com/fdengine/fullduplex/bench/peers/load"
 )
 
@@ -14,16 +14,37 @@ type Row struct {
 	Contender string        `json:"contender"`
 	Unyield   bool          `json:"unyield,omitempty"` // run by the program whose engine does not yield
 	Rounds    int           `json:"rounds"`            // how many are wanted
+	Cell      *load.Spec    `json:"cell,omitempty"`    // what it runs instead of its table's
+	Offer     *Offer        `json:"offer,omitempty"`   // with the face Open: how much of it
+	Group     int           `json:"group,omitempty"`   // rows of one group are measured together, groups one after the other
+	Delay     time.Duration `json:"delay,omitempty"`   // that a proxy adds to each round trip
+	Proxy     bool          `json:"proxy,omitempty"`   // there is one, be the delay 0
 	Results   []load.Result `json:"results"`
 	Disturbed int           `json:"disturbed,omitempty"` // of them, those the machine was not quiet for
+}
+
+// Offer is a rate of arrivals: a share of what another row of the same table was measured to take.
+type Offer struct {
+	Share float64 `json:"share"`
+	Of    string  `json:"of"` // label
+}
+
+// Spec is what a row of t runs; contender, addresses and rates are not in it.
+func (t *Table) Spec(r *Row) load.Spec {
+	if r.Cell != nil {
+		return *r.Cell
+	}
+	return t.Cell
 }
 
 // Table is one set of rows that were measured in turn.
 type Table struct {
 	ID     string    `json:"id"`
 	Title  string    `json:"title"`
-	Server string    `json:"server"` // "null", "redis", "beanstalkd"
-	Cell   load.Spec `json:"cell"`   // what every row runs; contender and addresses are filled in
+	Server string    `json:"server"`            // "null", "redis", "beanstalkd", or "slow": a null server that does not keep up
+	Cell   load.Spec `json:"cell"`              // what a row runs that has none of its own
+	More   int       `json:"more,omitempty"`    // rounds of the rows that bars compare, when more than theirs
+	BestOf string    `json:"best_of,omitempty"` // only the peers are measured that were best in this table
 	Rows   []Row     `json:"rows"`
 }
 
@@ -60,28 +81,6 @@ func (r *Row) Median(m Metric) float64 {
 	return median(vs)
 }
 
-// First is the median over the first n rounds. Rows of a table may have different numbers of rounds, because tail latencies
-// need more; only rounds that two rows took side by side can be compared, since the machine has slow and fast phases.
-func (r *Row) First(n int, m Metric) float64 {
-	if r == nil {
-		return math.NaN()
-	}
-	part := Row{Results: r.Results[:min(n, len(r.Results))]}
-	return part.Median(m)
-}
-
-// shared is how many rounds all rows took that were measured at all and are no limits.
-func (t *Table) shared() int {
-	n := 0
-	for i := range t.Rows {
-		c, err := contend.Find(t.Rows[i].Contender)
-		if got := len(t.Rows[i].Results); err == nil && c.Group != contend.Limit && got > 0 && (n == 0 || got < n) {
-			n = got
-		}
-	}
-	return n
-}
-
 func median(vs []float64) float64 {
 	if len(vs) == 0 {
 		return math.NaN()
@@ -105,55 +104,7 @@ func (s Set) Table(id string) *Table {
 	return &s[i]
 }
 
-// best returns the row of the peers that fit which has the lowest median (highest: the highest); nil without any.
-func (t *Table) best(m Metric, highest bool, fit func(contend.Contender) bool) *Row {
-	ranked := t.ranked(m, highest, fit)
-	if len(ranked) == 0 {
-		return nil
-	}
-	return ranked[0]
-}
-
-// ranked lists the measured peers that fit, best first.
-func (t *Table) ranked(m Metric, highest bool, fit func(contend.Contender) bool) []*Row {
-	if t == nil {
-		return nil
-	}
-	var out []*Row
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		c, err := contend.Find(r.Contender)
-		if err == nil && c.Group == contend.Peer && len(r.Results) > 0 && fit(c) {
-			out = append(out, r)
-		}
-	}
-	n := t.shared()
-	slices.SortStableFunc(out, func(a, b *Row) int {
-		x, y := a.First(n, m), b.First(n, m)
-		switch {
-		case x == y:
-			return 0
-		case (x < y) != highest:
-			return -1
-		}
-		return 1
-	})
-	return out
-}
-
-// pairs is the median of the ratios of two rows round by round, and of how far they are from 1 as a factor.
-func pairs(a, b *Row, m Metric) (ratio, spread float64) {
-	if a == nil || b == nil {
-		return math.NaN(), math.NaN()
-	}
-	var ratios, spreads []float64
-	for i := range min(len(a.Results), len(b.Results)) {
-		x, y := m(a.Results[i]), m(b.Results[i])
-		if x <= 0 || y <= 0 {
-			continue
-		}
-		ratios = append(ratios, x/y)
-		spreads = append(spreads, max(x/y, y/x))
-	}
-	return median(ratios), median(spreads)
+// Measured says that there is a result in t.
+func (t *Table) Measured() bool {
+	return slices.ContainsFunc(t.Rows, func(r Row) bool { return len(r.Results) > 0 })
 }

@@ -15,21 +15,29 @@ import (
 const Again = "fullduplex again"
 
 const (
-	ours    = "fullduplex"
-	oursRaw = "fullduplex raw"
-	oursPut = "fullduplex put"
-	rawRow  = "raw limit"
-	rawPut  = "raw puts"
-	unyield = "fullduplex without yields"
+	ours      = "fullduplex"
+	oursRaw   = "fullduplex raw"
+	oursPut   = "fullduplex put"
+	oursAsync = "fullduplex asynchronous"
+	rawRow    = "raw limit"
+	rawAsync  = "raw limit asynchronous"
+	rawPut    = "raw puts"
+	unyield   = "fullduplex without yields"
 
-	replayed = 1_000_000
+	batchTable   = "batch"
+	windowsTable = "windows"
+	replayRow    = "sent again"
+	replayed     = 1_000_000
+	asyncWindow  = 4096 // that is compared
 )
 
 // Size says how long and how often is measured.
 type Size struct {
-	Cell   time.Duration // the measured part of one cell
-	Rounds int           // of each row
-	Pairs  int           // of the rows whose tail latencies are compared pair by pair
+	Cell     time.Duration // the measured part of one cell
+	Rounds   int           // of each row
+	Compared int           // of the rows that bars compare, when more
+	Pairs    int           // of the rows whose tail latencies are compared
+	Extra    int           // of what is far, large or comes when it likes
 }
 
 // Validate returns what is wrong with s.
@@ -37,10 +45,11 @@ func (s Size) Validate() error {
 	switch {
 	case s.Cell < 50*time.Millisecond || s.Cell > time.Minute:
 		return fmt.Errorf("plan: a cell of %v, it must be 50ms to 1m", s.Cell)
-	case s.Rounds < 1 || s.Rounds > 99:
-		return fmt.Errorf("plan: %d rounds, there must be 1 to 99", s.Rounds)
-	case s.Pairs < 1 || s.Pairs > 99:
-		return fmt.Errorf("plan: %d pairs, there must be 1 to 99", s.Pairs)
+	}
+	for _, n := range []int{s.Rounds, s.Compared, s.Pairs, s.Extra} {
+		if n < 1 || n > 99 {
+			return fmt.Errorf("plan: %d rounds, there must be 1 to 99", n)
+		}
 	}
 	return nil
 }
@@ -48,71 +57,98 @@ func (s Size) Validate() error {
 // callers of the blocking tables.
 var callers = []int{1, 16, 64, 256, 1024, 8192}
 
-// windows of the asynchronous tables; 4096 is the one that is compared.
-var windows = []int{1_000, 4096, 10_000, 100_000, 1_000_000}
+// windows that must all cost the same.
+var windows = []int{1_000, 10_000, 100_000, 1_000_000}
+
+// underWay labels the row of one window.
+func underWay(n int) string { return fmt.Sprintf("%d under way", n) }
+
+func asynchronous(who string) string { return who + " asynchronous" }
 
 // Tables lists all tables with their rows, nothing measured yet.
 func Tables(s Size) []Table {
-	warm := s.Cell / 4
-	cell := func(f load.Face) load.Spec { return load.Spec{Face: f, Warm: warm, Length: s.Cell} }
 	var out []Table
 	for _, n := range callers {
-		c := cell(load.Blocking)
-		c.Callers = n
-		t := Table{ID: id("blocking", n), Title: fmt.Sprintf("Blocking, %d callers, null server", n), Server: "null", Cell: c}
-		t.fill(s, isRESP)
-		if slices.Contains([]int{64, 1024, 8192}, n) {
-			t.tails(s)
-		}
-		out = append(out, t)
+		out = append(out, blockingTable(s, n, "null"))
 	}
-	c := cell(load.Batch)
-	c.Callers, c.Size = 16, 100
-	t := Table{ID: "batch", Title: "Batches of 100 from 16 callers, null server", Server: "null", Cell: c}
-	t.fill(s, func(c contend.Contender) bool { return isRESP(c) })
-	out = append(out, t)
+	out = append(out, batches(s), windowTable(s), blockingTable(s, 256, "redis"), blockingTable(s, 1024, "redis"), puts(s),
+		starvedTable(s, 1), starvedTable(s, 64), openLoop(s, "null"), openLoop(s, "redis"), farAway(s), largeValues(s), slowServer(s))
+	return out
+}
+
+// cell is what is the same in most cells.
+func cell(s Size, f load.Face) load.Spec { return load.Spec{Face: f, Warm: s.Cell / 4, Length: s.Cell} }
+
+func blockingTable(s Size, n int, server string) Table {
+	kind := map[string]string{"null": "blocking", "redis": "redis"}[server]
+	t := Table{
+		ID: id(kind, n), Title: fmt.Sprintf("Blocking, %d callers, %s", n, serverName(server)), Server: server,
+		Cell: cell(s, load.Blocking), More: s.Compared,
+	}
+	t.Cell.Callers = n
+	t.fill(s, isRESP)
+	if server == "null" && slices.Contains([]int{64, 1024, 8192}, n) {
+		t.More = s.Pairs
+		t.Rows = append(t.Rows, Row{Label: Again, Contender: ours, Rounds: s.Rounds})
+	}
+	return t
+}
+
+// batches has, beside the batches, what is given to a client without waiting.
+func batches(s Size) Table {
+	t := Table{
+		ID: batchTable, Server: "null", Cell: cell(s, load.Batch), More: s.Compared,
+		Title: fmt.Sprintf("Batches of 100 from 16 callers, and %d asynchronous, null server", asyncWindow),
+	}
+	t.Cell.Callers, t.Cell.Size = 16, 100
+	t.fill(s, isRESP)
+	async := cell(s, load.Async)
+	async.Window = asyncWindow
+	for _, who := range []string{ours, oursRaw, rawRow, "go-redis auto", "go-redis duplex"} {
+		t.Rows = append(t.Rows, Row{Label: asynchronous(who), Contender: who, Rounds: s.Rounds, Cell: &async})
+	}
+	return t
+}
+
+// windowTable has the same work with more and more under way, and what was under way when a connection was cut.
+func windowTable(s Size) Table {
+	t := Table{
+		ID: windowsTable, Server: "null", More: s.Compared,
+		Title: "Asynchronous with so many under way, and as many sent again after a cut, null server",
+	}
 	for _, n := range windows {
-		c := cell(load.Async)
+		c := cell(s, load.Async)
 		c.Window = n
-		t := Table{ID: id("async", n), Title: fmt.Sprintf("Asynchronous, %d under way, null server", n), Server: "null", Cell: c}
-		t.fill(s, func(c contend.Contender) bool {
-			if n != 4096 {
-				return c.Name == oursRaw || c.Group == contend.Limit && isRESP(c)
-			}
-			return c.Group != contend.Peer && isRESP(c) || c.Name == "go-redis auto" || c.Name == "go-redis duplex"
-		})
-		out = append(out, t)
+		t.Rows = append(t.Rows, Row{Label: underWay(n), Contender: oursRaw, Rounds: s.Rounds, Cell: &c})
 	}
-	for _, n := range []int{256, 1024} {
-		c := cell(load.Blocking)
-		c.Callers = n
-		t := Table{ID: id("redis", n), Title: fmt.Sprintf("Blocking, %d callers, redis-server", n), Server: "redis", Cell: c}
-		t.fill(s, isRESP)
-		out = append(out, t)
-	}
-	c = cell(load.Blocking)
-	c.Callers = 64
-	t = Table{ID: "put", Title: "put of 200 bytes, 64 callers, beanstalkd", Server: "beanstalkd", Cell: c}
-	t.fill(s, func(c contend.Contender) bool { return c.Server == "beanstalkd" || c.NoIO })
-	out = append(out, t)
-	for _, n := range []int{1, 64} {
-		c := cell(load.Blocking)
-		c.Callers, c.Spinners = n, -1
-		t := Table{ID: id("starved", n), Title: fmt.Sprintf("Blocking, %d callers, beside goroutines that use all CPUs but one", n), Server: "null", Cell: c}
-		t.Rows = []Row{
-			{Label: ours, Contender: ours, Rounds: s.Pairs},
-			{Label: unyield, Contender: ours, Unyield: true, Rounds: s.Pairs},
-			{Label: Again, Contender: ours, Rounds: s.Pairs},
-		}
-		t.limits(s)
-		out = append(out, t)
-	}
-	c = cell(load.Replay)
+	c := cell(s, load.Replay)
 	c.Window = replayed
-	return append(out, Table{
-		ID: "replay", Title: "Sending 1,000,000 unanswered commands again after a cut, null server", Server: "null", Cell: c,
-		Rows: []Row{{Label: oursRaw, Contender: oursRaw, Rounds: s.Rounds}},
-	})
+	t.Rows = append(t.Rows, Row{Label: replayRow, Contender: oursRaw, Rounds: s.Rounds, Cell: &c})
+	t.Cell = *t.Rows[0].Cell
+	t.limits(s)
+	return t
+}
+
+func puts(s Size) Table {
+	t := Table{ID: "put", Title: "put of 200 bytes, 64 callers, beanstalkd", Server: "beanstalkd", Cell: cell(s, load.Blocking), More: s.Compared}
+	t.Cell.Callers = 64
+	t.fill(s, func(c contend.Contender) bool { return c.Server == "beanstalkd" || c.NoIO })
+	return t
+}
+
+func starvedTable(s Size, n int) Table {
+	t := Table{
+		ID: id("starved", n), Server: "null", Cell: cell(s, load.Blocking), More: s.Pairs,
+		Title: fmt.Sprintf("Blocking, %d callers, beside goroutines that use all CPUs but one, null server", n),
+		Rows: []Row{
+			{Label: ours, Contender: ours, Rounds: s.Rounds},
+			{Label: unyield, Contender: ours, Unyield: true, Rounds: s.Rounds},
+			{Label: Again, Contender: ours, Rounds: s.Rounds},
+		},
+	}
+	t.Cell.Callers, t.Cell.Spinners = n, -1
+	t.limits(s)
+	return t
 }
 
 func id(kind string, n int) string { return fmt.Sprintf("%s.%d", kind, n) }
@@ -136,14 +172,4 @@ func (t *Table) fill(s Size, fit func(contend.Contender) bool) {
 // limits adds the rows of the limits.
 func (t *Table) limits(s Size) {
 	t.fill(s, func(c contend.Contender) bool { return c.Group == contend.Limit && isRESP(c) })
-}
-
-// tails makes the rows whose tail latencies are compared pair by pair longer, and adds the engine against itself.
-func (t *Table) tails(s Size) {
-	for i, r := range t.Rows {
-		if c, err := contend.Find(r.Contender); err == nil && (r.Label == ours || c.Group == contend.Peer && c.Default) {
-			t.Rows[i].Rounds = max(s.Rounds, s.Pairs)
-		}
-	}
-	t.Rows = append(t.Rows, Row{Label: Again, Contender: ours, Rounds: max(s.Rounds, s.Pairs)})
 }

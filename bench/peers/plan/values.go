@@ -1,43 +1,31 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/fdengine/fullduplex/bench/peers/contend"
+	"github.com/fdengine/fullduplex/bench/peers/load"
 )
 
-// best compares the engine with the best peer that fits, by medians.
-func best(id, table, us, what string, m Metric, highest bool, fit func(contend.Contender) bool, must, goal float64) Bar {
+// best compares the engine with the best peer that fits.
+func best(id, table, us, what string, m Metric, highest bool, fit among, must, goal float64) Bar {
 	return Bar{
 		ID: id, What: what + ", " + us + " / best peer", Tables: []string{table}, Must: must, Goal: goal, AtLeast: highest,
-		rank: func(t *Table) []*Row { return t.ranked(m, highest, fit) },
+		own:  []string{us},
+		rank: func(t *Table) []*Row { return t.ranked(us, m, highest, fit) },
 		value: func(s Set) Value {
 			t := s.Table(table)
-			return over(t.Row(us), t.best(m, highest, fit), m)
+			return over(t.Row(us), t.best(us, m, highest, fit), m)
 		},
 	}
-}
-
-func over(us, them *Row, m Metric) Value {
-	if us == nil || them == nil {
-		return Value{Ratio: math.NaN()}
-	}
-	n := min(len(us.Results), len(them.Results))
-	return Value{Ratio: quotient(us.First(n, m), them.First(n, m)), Against: them.Label}
-}
-
-// quotient is a / b; NaN unless both were measured.
-func quotient(a, b float64) float64 {
-	if a > 0 && b > 0 {
-		return a / b
-	}
-	return math.NaN()
 }
 
 // limit compares the engine with a row that is no peer.
 func limit(id, table, us, them, what string, m Metric, highest bool, must, goal float64) Bar {
 	return Bar{
 		ID: id, What: what + ", " + us + " / " + them, Tables: []string{table}, Must: must, Goal: goal, AtLeast: highest,
+		own: []string{us, them},
 		value: func(s Set) Value {
 			t := s.Table(table)
 			return over(t.Row(us), t.Row(them), m)
@@ -45,44 +33,23 @@ func limit(id, table, us, them, what string, m Metric, highest bool, must, goal 
 	}
 }
 
-// bestOfBatchAndAsync is B4: the peers have batches and, one of them, an asynchronous face; the best of both counts.
-func bestOfBatchAndAsync() Bar {
-	return Bar{
-		ID: "B4", What: "CPU per op, fullduplex asynchronous / best batch or asynchronous face of a peer",
-		Tables: []string{"async.4096", "batch"}, Must: 0.55, Goal: 0.35,
-		rank: func(t *Table) []*Row { return t.ranked(CPU, false, anyPeer) },
-		value: func(s Set) Value {
-			us := s.Table("async.4096").Row(ours)
-			a := over(us, s.Table("async.4096").best(CPU, false, anyPeer), CPU)
-			b := over(us, s.Table("batch").best(CPU, false, anyPeer), CPU)
-			if math.IsNaN(b.Ratio) || a.Ratio > b.Ratio {
-				return a
-			}
-			return b
-		},
-	}
-}
-
-// tail compares 99th percentiles pair by pair with the best peer in its default setting.
+// tail compares 99th percentiles with the best peer in its default setting.
 func tail(id, table string, must, goal float64) Bar {
 	return Bar{
 		ID: id, What: "p99, fullduplex / best peer in its default setting", Tables: []string{table}, Must: must, Goal: goal,
-		rank: func(t *Table) []*Row { return t.ranked(P99, false, defaultPeer) },
+		own:  []string{ours, Again},
+		rank: func(t *Table) []*Row { return t.ranked(ours, P99, false, defaultPeer) },
 		value: func(s Set) Value {
 			t := s.Table(table)
-			return paired(t, t.Row(ours), t.best(P99, false, defaultPeer))
+			return noisy(t, t.Row(ours), t.best(ours, P99, false, defaultPeer))
 		},
 	}
 }
 
-// paired is the median ratio of the 99th percentiles of two rows, and the noise of the engine against itself.
-func paired(t *Table, us, them *Row) Value {
-	if us == nil || them == nil {
-		return Value{Ratio: math.NaN()}
-	}
-	ratio, _ := pairs(us, them, P99)
-	v := Value{Ratio: ratio, Against: them.Label}
-	if _, noise := pairs(us, t.Row(Again), P99); !math.IsNaN(noise) {
+// noisy is the ratio of the 99th percentiles of two rows, with the noise of the engine against itself.
+func noisy(t *Table, us, them *Row) Value {
+	v := over(us, them, P99)
+	if noise := spread(us, t.Row(Again), P99); !math.IsNaN(noise) {
 		v.Noise = noise
 	}
 	return v
@@ -92,10 +59,10 @@ func paired(t *Table, us, them *Row) Value {
 func starved(id, table string) Bar {
 	return Bar{
 		ID: id, What: "p99 beside CPU-bound goroutines, fullduplex / the same without yields", Tables: []string{table},
-		Must: 1.3, Goal: 1.1,
+		Must: 1.3, Goal: 1.1, own: []string{ours, unyield, Again},
 		value: func(s Set) Value {
 			t := s.Table(table)
-			return paired(t, t.Row(ours), t.Row(unyield))
+			return noisy(t, t.Row(ours), t.Row(unyield))
 		},
 	}
 }
@@ -103,43 +70,111 @@ func starved(id, table string) Bar {
 // absolute is a number of the engine itself.
 func absolute(id, table, us, what string, m Metric, must, goal float64) Bar {
 	return Bar{
-		ID: id, What: what, Tables: []string{table}, Must: must, Goal: goal,
-		value: func(s Set) Value { return Value{Ratio: s.Table(table).Row(us).Median(m)} },
+		ID: id, What: what, Tables: []string{table}, Must: must, Goal: goal, own: []string{us},
+		value: func(s Set) Value {
+			r := s.Table(table).Row(us)
+			if r == nil {
+				return unmeasured
+			}
+			var all []float64
+			for _, res := range r.Results {
+				all = append(all, m(res))
+			}
+			return summary(all, "")
+		},
 	}
 }
 
 // replayTime compares the time to get the commands of a cut connection answered with the time the same number takes
 // when nothing is wrong.
 func replayTime() Bar {
-	steady := id("async", replayed)
 	return Bar{
 		ID: "B10", What: "time to drain 1,000,000 unanswered commands after a cut / at steady rate",
-		Tables: []string{"replay", steady}, Must: 2, Goal: 1.2,
+		Tables: []string{windowsTable}, Must: 2, Goal: 1.2, own: []string{underWay(replayed), replayRow},
 		value: func(s Set) Value {
-			rate, again := s.Table(steady).Row(oursRaw).Median(Rate), s.Table("replay").Row(oursRaw).Median(Rate)
-			return Value{Ratio: quotient(rate, again), Against: oursRaw}
+			t := s.Table(windowsTable)
+			return over(t.Row(underWay(replayed)), t.Row(replayRow), Rate)
 		},
 	}
 }
 
-// flat is the dearest window over the cheapest.
+// flat is the dearest window over the cheapest, each seen against the others of its round.
 func flat() Bar {
-	b := Bar{ID: "B12", What: "CPU per op from 1,000 to 1,000,000 under way, dearest / cheapest", Must: 1.5, Goal: 1.2}
+	b := Bar{
+		ID: "B12", What: "CPU per op from 1,000 to 1,000,000 under way, dearest / cheapest", Tables: []string{windowsTable},
+		Must: 1.5, Goal: 1.2,
+	}
 	for _, n := range windows {
-		if n != 4096 {
-			b.Tables = append(b.Tables, id("async", n))
-		}
+		b.own = append(b.own, underWay(n))
 	}
 	b.value = func(s Set) Value {
+		t := s.Table(windowsTable)
+		first := t.Row(underWay(windows[0]))
 		low, high := math.Inf(1), math.Inf(-1)
-		for _, t := range b.Tables {
-			v := s.Table(t).Row(oursRaw).Median(CPU)
-			if math.IsNaN(v) || v <= 0 {
-				return Value{Ratio: math.NaN()}
+		v := Value{Low: math.Inf(1), High: math.Inf(-1), Against: "itself"}
+		for _, n := range windows {
+			of := over(t.Row(underWay(n)), first, CPU)
+			if math.IsNaN(of.Ratio) {
+				return unmeasured
 			}
-			low, high = min(low, v), max(high, v)
+			low, high = min(low, of.Ratio), max(high, of.Ratio)
 		}
-		return Value{Ratio: high / low, Against: oursRaw}
+		for i := range first.Results {
+			cheap, dear := math.Inf(1), math.Inf(-1)
+			for _, n := range windows {
+				if r := t.Row(underWay(n)); i < len(r.Results) {
+					cheap, dear = min(cheap, r.Results[i].CPU), max(dear, r.Results[i].CPU)
+				}
+			}
+			v.Low, v.High = min(v.Low, dear/cheap), max(v.High, dear/cheap)
+		}
+		v.Ratio = high / low
+		return v
 	}
 	return b
+}
+
+// far says how much of what a window allows over a long round trip is reached: the window's commands in each round
+// trip, or what the CPUs allow, which the row without delay shows.
+func far(window int, must, goal float64) Bar {
+	return Bar{
+		ID: id("FAR", window), Tables: []string{farTable}, Must: must, Goal: goal, AtLeast: true,
+		What: "ops/s over a round trip of 20 ms / window per round trip, or what there is without delay if that is less",
+		own:  []string{farRow(window), nearRow},
+		value: func(s Set) Value {
+			t := s.Table(farTable)
+			r, near := t.Row(farRow(window)), t.Row(nearRow)
+			if r == nil {
+				return unmeasured
+			}
+			allowed := float64(window) / roundTrip.Seconds()
+			against := "window / round trip"
+			var all []float64
+			for i, res := range r.Results {
+				most := allowed
+				if near != nil && i < len(near.Results) && near.Results[i].Rate < most {
+					most, against = near.Results[i].Rate, nearRow
+				}
+				if res.Rate > 0 {
+					all = append(all, res.Rate/most)
+				}
+			}
+			return summary(all, against)
+		},
+	}
+}
+
+// bounded says how much the heap grew before a server that does not keep up, over what the limits of the engine allow.
+func bounded(size int) Bar {
+	row := slowRow(size)
+	return absolute(id("SLOW", size), slowTable, row, "heap before a slow server / the engine's limits in bytes", func(r load.Result) float64 {
+		return r.Peak / r.Limit
+	}, 1.5, none)
+}
+
+// open compares 99th percentiles at the same share of each client's own capacity.
+func open(table, server string, share int) Bar {
+	group := func(r *Row, _ contend.Contender) bool { return r.Offer != nil && offered(r) == share }
+	return best("OPEN."+id(server, share), table, openRow(ours, share),
+		fmt.Sprintf("p99 from the time due, arrivals at %d %% of capacity", share), P99, false, group, none, 1)
 }

@@ -16,14 +16,20 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "# Beside other clients, %s\n\n", r.Date.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(&b, "`%s` on %s, %s, %d CPUs, %s, load %s\n\n", r.Command, r.Machine.System, r.Machine.CPU, r.Machine.CPUs,
 		r.Machine.Go, r.Machine.Load)
-	fmt.Fprintf(&b, "Cells of %v, %d rounds (%d for tail latencies), rows in turn, medians. CPU is user and system time of the "+
-		"client's own process. Every reply is checked, and every count compared with the server's. %d cells, of which %d were "+
-		"disturbed by the machine after %d repeats. The servers are on the same machine.\n\n",
-		r.Size.Cell, r.Size.Rounds, r.Size.Pairs, r.Quiet.Cells, r.Quiet.Disturbed, r.Quiet.Repeated)
+	fmt.Fprintf(&b, "Cells of %v, %d rounds, of what bars compare %d (tail latencies %d), of what is far, large or comes when it likes %d. "+
+		"Tables show medians; a bar is the median of the ratios of single rounds, in which what it compares was measured side by side. "+
+		"CPU is user and system time of the client's own process. Every reply is checked, and every count compared with the server's. "+
+		"%d cells, of which %d were disturbed by the machine after %d repeats. The servers are on the same machine.\n\n",
+		r.Size.Cell, r.Size.Rounds, r.Size.Compared, r.Size.Pairs, r.Size.Extra, r.Quiet.Cells, r.Quiet.Disturbed, r.Quiet.Repeated)
 	r.bars(&b)
 	r.overview(&b)
 	for i := range r.Tables {
-		table(&b, &r.Tables[i])
+		t := &r.Tables[i]
+		if !t.Measured() {
+			continue
+		}
+		fmt.Fprintf(&b, "## %s\n\n", t.Title)
+		columns(&b, t)
 	}
 	b.WriteString("## Settings\n\n| contender | setting |\n|---|---|\n")
 	for _, c := range contend.All() {
@@ -33,7 +39,7 @@ func (r *Report) Markdown() string {
 }
 
 func (r *Report) bars(b *strings.Builder) {
-	b.WriteString("## Bars\n\n| bar | what | against | value | must | goal | noise | |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("## Bars\n\n| bar | what | against | value | min..max | must | goal | noise | |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, o := range r.Bars {
 		sign, state := "<= ", string(o.State)
 		if o.AtLeast {
@@ -42,11 +48,14 @@ func (r *Report) bars(b *strings.Builder) {
 		if o.State == plan.OK && o.Goal != nil && o.Reached {
 			state = "ok, goal reached"
 		}
-		noise := ""
+		noise, extremes := "", ""
+		if o.Ratio != nil {
+			extremes = fmt.Sprintf("%.2f..%.2f", o.Low, o.High)
+		}
 		if o.Noise != 0 {
 			noise = fmt.Sprintf("%.2f", o.Noise)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", o.ID, o.What, o.Against, ratio("", o.Ratio),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", o.ID, o.What, o.Against, ratio("", o.Ratio), extremes,
 			ratio(sign, o.Must), ratio(sign, o.Goal), noise, state)
 	}
 	b.WriteByte('\n')
@@ -74,17 +83,23 @@ func (r *Report) overview(b *strings.Builder) {
 		{"ops/s, blocking callers, null server", plan.Rate, rate},
 		{"p99, blocking callers, null server", plan.P99, nanos},
 	} {
-		fmt.Fprintf(b, "## %s\n\n| |", part.title)
+		fmt.Fprintf(b, "## %s\n\n", part.title)
+		callersTable(b, cols, part.m, part.form)
+		b.WriteByte('\n')
+	}
+}
+
+// callersTable has a row per contender and a column per number of callers.
+func callersTable(b *strings.Builder, cols []*plan.Table, m plan.Metric, form func(float64) string) {
+	b.WriteString("| |")
+	for _, t := range cols {
+		fmt.Fprintf(b, " %d |", t.Cell.Callers)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(cols)) + "\n")
+	for _, label := range labels(cols) {
+		fmt.Fprintf(b, "| %s |", label)
 		for _, t := range cols {
-			fmt.Fprintf(b, " %d |", t.Cell.Callers)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---:|", len(cols)) + "\n")
-		for _, label := range labels(cols) {
-			fmt.Fprintf(b, "| %s |", label)
-			for _, t := range cols {
-				fmt.Fprintf(b, " %s |", part.form(t.Row(label).Median(part.m)))
-			}
-			b.WriteByte('\n')
+			fmt.Fprintf(b, " %s |", form(t.Row(label).Median(m)))
 		}
 		b.WriteByte('\n')
 	}
@@ -112,29 +127,6 @@ func labels(ts []*plan.Table) (out []string) {
 		}
 	}
 	return out
-}
-
-func table(b *strings.Builder, t *plan.Table) {
-	fmt.Fprintf(b, "## %s\n\n| | CPU/op | ops/s | p50 | p99 | p99.9 | allocs/op | ops/write | ops/read | rounds |\n"+
-		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", t.Title)
-	for i := range t.Rows {
-		row := &t.Rows[i]
-		if len(row.Results) == 0 {
-			continue
-		}
-		get := func(f func(load.Result) float64) float64 { return row.Median(f) }
-		rounds := fmt.Sprint(len(row.Results))
-		if row.Disturbed > 0 {
-			rounds += fmt.Sprintf(" (%d disturbed)", row.Disturbed)
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", row.Label,
-			nanos(get(plan.CPU)), rate(get(plan.Rate)),
-			nanos(get(func(r load.Result) float64 { return r.P50 })), nanos(get(plan.P99)),
-			nanos(get(func(r load.Result) float64 { return r.P999 })), small(get(plan.Allocs)),
-			small(get(func(r load.Result) float64 { return r.PerWrite })),
-			small(get(func(r load.Result) float64 { return r.PerRead })), rounds)
-	}
-	b.WriteByte('\n')
 }
 
 // nanos prints nanoseconds in a unit that fits.

@@ -4,6 +4,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -107,12 +108,35 @@ func (r *Report) Name() string {
 	return n
 }
 
+// Judge says for each of the bars whether it holds.
+func (r *Report) Judge(bars []plan.Bar) {
+	r.Bars = nil
+	for _, b := range bars {
+		r.Bars = append(r.Bars, b.Judge(r.Tables))
+	}
+}
+
+// Judged are the bars for which r was made, those that have come since included when it is not of a part.
+func (r *Report) Judged() []plan.Bar {
+	if r.Kind != Part {
+		return plan.Bars()
+	}
+	return slices.DeleteFunc(plan.Bars(), func(b plan.Bar) bool {
+		return !slices.ContainsFunc(r.Bars, func(o plan.Outcome) bool { return o.ID == b.ID })
+	})
+}
+
 // Write puts the report into dir, as .json, .md and .svg, and returns the paths. An earlier report of that day is
 // overwritten.
 func (r *Report) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	return r.WriteAs(filepath.Join(dir, r.Name()))
+}
+
+// WriteAs is Write with a path that lacks only its endings.
+func (r *Report) WriteAs(name string) ([]string, error) {
 	data, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return nil, err
@@ -123,14 +147,23 @@ func (r *Report) Write(dir string) ([]string, error) {
 	}
 	var paths []string
 	for ending, content := range map[string][]byte{".json": append(data, '\n'), ".md": []byte(r.Markdown()), ".svg": picture} {
-		path := filepath.Join(dir, r.Name()+ending)
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+		if err := os.WriteFile(name+ending, content, 0o644); err != nil {
 			return nil, err
 		}
-		paths = append(paths, path)
+		paths = append(paths, name+ending)
 	}
 	slices.Sort(paths)
 	return paths, nil
+}
+
+// Read reads the .json of a report.
+func Read(path string) (*Report, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Report)
+	return r, json.Unmarshal(b, r)
 }
 
 // LastFull reads the newest full report in dir; nil when there is none.
@@ -141,16 +174,12 @@ func LastFull(dir string) (*Report, error) {
 	}
 	slices.Sort(paths) // names begin with the date
 	for _, p := range slices.Backward(paths) {
-		b, err := os.ReadFile(p)
+		r, err := Read(p)
 		if err != nil {
-			return nil, err
-		}
-		var r Report
-		if err := json.Unmarshal(b, &r); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", p, err)
 		}
 		if r.Kind == Full {
-			return &r, nil
+			return r, nil
 		}
 	}
 	return nil, nil

@@ -14,6 +14,7 @@ import (
 const (
 	meterDepth  = 64
 	meterTime   = 60 * time.Millisecond
+	stillRecent = 100 * time.Millisecond
 	quietEnough = 1.5 // how far a reading may be above the reference
 )
 
@@ -23,6 +24,7 @@ type meter struct {
 	client   contend.Client
 	caller   contend.Caller
 	readings []float64
+	last     time.Time
 }
 
 func newMeter(addr string) (*meter, error) {
@@ -52,7 +54,16 @@ func (m *meter) read() (float64, error) {
 	}
 	v := float64(time.Since(from)) / float64(calls*meterDepth)
 	m.readings = append(m.readings, v)
+	m.last = time.Now()
 	return v, nil
+}
+
+// recent is the last reading, if nothing has happened since, or a new one.
+func (m *meter) recent() (float64, error) {
+	if n := len(m.readings); n > 0 && time.Since(m.last) < stillRecent {
+		return m.readings[n-1], nil
+	}
+	return m.read()
 }
 
 // reference is what a reading is on this machine when it is quiet: the lower quartile of all so far.

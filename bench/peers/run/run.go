@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/fdengine/fullduplex/bench/peers/contend"
@@ -24,8 +25,10 @@ const (
 
 // Options say how to run.
 type Options struct {
-	Program  string        // this program, which is also each client and the null server
+	Program  string        // this program, which is also each client and the servers that are not installed ones
 	Unyield  string        // the same program with an engine that does not yield; empty: rows that need it are left out
+	Bars     []plan.Bar    // what they compare is measured side by side
+	Earlier  plan.Set      // an earlier result, which says who is worth comparing before this one does; may be nil
 	Budget   time.Duration // once it is used up, disturbed cells are not repeated any more; 0 = no bound
 	Profiles string        // directory for a CPU profile of each cell of the engine; empty: none
 	Progress io.Writer     // one line per cell
@@ -50,6 +53,7 @@ func Run(ctx context.Context, o Options, tables []plan.Table) (Quiet, error) {
 		return Quiet{}, errors.Join(err, null.Close())
 	}
 	for i := range tables {
+		tables[i].Elect(tables, o.Earlier)
 		if err = r.table(ctx, &tables[i]); err != nil {
 			break
 		}
@@ -68,27 +72,40 @@ type runner struct {
 
 // table runs all rows of t, round by round.
 func (r *runner) table(ctx context.Context, t *plan.Table) error {
-	if t.Server == "redis" {
-		s, err := procs.Redis()
-		if err != nil {
-			fmt.Fprintf(r.Progress, "%s is left out: %v\n", t.ID, err)
-			return nil
-		}
-		defer s.Close()
-		return r.rounds(ctx, t, s.Addr)
+	s, err := server(r.Program, t.Server)
+	if err != nil {
+		fmt.Fprintf(r.Progress, "%s is left out: %v\n", t.ID, err)
+		return nil
 	}
-	return r.rounds(ctx, t, r.null)
+	if s == nil {
+		return r.rounds(ctx, t, r.null)
+	}
+	return errors.Join(r.rounds(ctx, t, s.Addr), s.Close())
+}
+
+// server starts what a table has for all its cells; nil: it uses the null server of the run, or one for each cell.
+func server(program, kind string) (*procs.Server, error) {
+	switch kind {
+	case "redis":
+		return procs.Redis()
+	case "slow":
+		return procs.Null(program, "server", strconv.Itoa(plan.SlowPace()))
+	}
+	return nil, nil
 }
 
 func (r *runner) rounds(ctx context.Context, t *plan.Table, addr string) error {
-	most := 0
-	for _, row := range t.Rows {
-		most = max(most, row.Rounds)
-	}
-	for round := range most {
-		for i := range t.Rows {
-			row := &t.Rows[(i+round)%len(t.Rows)] // so that nobody always comes first
-			if row.Rounds <= round || row.Unyield && r.Unyield == "" {
+	common := t.Common()
+	for round := 0; ; round++ {
+		if round == common {
+			t.Extend(r.Bars)
+		}
+		rows := t.Order(r.Bars, r.Earlier.Table(t.ID), round)
+		if len(rows) == 0 {
+			return nil
+		}
+		for _, row := range rows {
+			if row.Unyield && r.Unyield == "" {
 				continue
 			}
 			err := r.cell(ctx, t, row, addr)
@@ -101,7 +118,6 @@ func (r *runner) rounds(ctx context.Context, t *plan.Table, addr string) error {
 			}
 		}
 	}
-	return nil
 }
 
 // cell runs a row once, and again while the machine is disturbed and there is time; the quietest try counts.
@@ -109,7 +125,7 @@ func (r *runner) cell(ctx context.Context, t *plan.Table, row *plan.Row, addr st
 	var best load.Result
 	noise := -1.0
 	for try := 0; ; try++ {
-		before, err := r.meter.read()
+		before, err := r.meter.recent()
 		if err != nil {
 			return err
 		}
@@ -164,8 +180,8 @@ func (r *runner) once(ctx context.Context, t *plan.Table, row *plan.Row, addr st
 	if err != nil {
 		return load.Result{}, err
 	}
-	spec, program := t.Cell, r.Program
-	spec.Contender, spec.Addr = row.Contender, addr
+	spec, program := t.Spec(row), r.Program
+	spec.Contender, spec.Addr, spec.Rate = row.Contender, addr, t.Rate(row)
 	if spec.Spinners < 0 {
 		spec.Spinners = max(1, runtime.GOMAXPROCS(0)+spec.Spinners)
 	}
@@ -175,20 +191,37 @@ func (r *runner) once(ctx context.Context, t *plan.Table, row *plan.Row, addr st
 	if row.Unyield {
 		program = r.Unyield
 	}
+	if row.Proxy {
+		p, err := procs.Null(r.Program, "delay", addr, row.Delay.String())
+		if err != nil {
+			return load.Result{}, err
+		}
+		defer p.Close()
+		spec.Addr = p.Addr
+	}
 	ctx, cancel := context.WithTimeout(ctx, spec.Warm+spec.Length+cellGrace)
 	defer cancel()
 	res, err := procs.Client(ctx, program, spec)
 	if err != nil {
 		return res, err
 	}
+	res.Offered = spec.Rate
 	to, err := count(addr)
 	if err != nil {
 		return res, err
 	}
-	if want := res.Total; !who.NoIO && to-from != want {
-		return res, fmt.Errorf("%s says it was answered %d times, the server counted %d", row.Label, want, to-from)
+	return res, honest(row.Label, who, spec.Face, res.Total, to-from)
+}
+
+// honest compares what a client says with what its server counted.
+func honest(label string, who contend.Contender, f load.Face, said, counted int64) error {
+	switch {
+	case who.NoIO, said == counted:
+		return nil
+	case f == load.Flood && said < counted: // what was given up is counted as well
+		return nil
 	}
-	return res, nil
+	return fmt.Errorf("%s says it was answered %d times, the server counted %d", label, said, counted)
 }
 
 func counter(server string) func(addr string) (int64, error) {
