@@ -180,7 +180,7 @@ func TestASurplusReplyBehindALoneOneCutsTheConnection(t *testing.T) {
 	}
 }
 
-// Covers: E-25, S4-9
+// Covers: E-25
 func TestAVerdictOnALoneReplyIsObeyed(t *testing.T) {
 	for name, c := range map[string]struct {
 		line          string
