@@ -24,8 +24,8 @@ func sizes() (out []int) {
 	for n := 0; n <= 2100; n += step {
 		out = append(out, n)
 	}
-	for _, edge := range []int{4096, 8192, 16384, 65535} {
-		for d := -40; d <= 40 && edge+d <= 65535; d += tally.Count(13, 1) {
+	for _, edge := range []int{4096, 8192, 16384, 65536} {
+		for d := -40; d <= 40; d += tally.Count(13, 1) {
 			out = append(out, edge+d)
 		}
 		out = append(out, edge-2, edge-1, edge)
@@ -85,8 +85,8 @@ func TestAJobOfAnySizeInAnyPiecesIsExactAndSoIsTheNextReply(t *testing.T) {
 		})
 	}
 	t.Run("real server", func(t *testing.T) {
-		s := testserver.StartBeanstalkd(t)
-		o := beanstalkd.Options{Addr: s.Addr()}
+		s := testserver.StartBeanstalkd(t, "-z", "70000")
+		o := beanstalkd.Options{Addr: s.Addr(), MaxJobSize: 70000}
 		b, c := tubeClient(t, o), consumer(t, o)
 		for _, size := range sizes() {
 			id, err := b.Put(bg, &beanstalkd.Put{Body: bodyOf(size)})
@@ -190,6 +190,14 @@ func TestABadTubeNameIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 			fails(t, b.PauseTube(bg, name, time.Second), carry.NotSent)
 			_, err = c.Watch(bg, name)
 			fails(t, err, carry.NotSent)
+			_, err = c.Ignore(bg, name)
+			fails(t, err, carry.NotSent)
+			for _, cmd := range []*beanstalkd.Cmd{
+				beanstalkd.StatsTube(name), beanstalkd.PauseTube(name, time.Second), beanstalkd.Watch(name), beanstalkd.Ignore(name),
+				beanstalkd.PeekReady(name), beanstalkd.PeekDelayed(name), beanstalkd.PeekBuried(name), beanstalkd.Kick(name, 1),
+			} {
+				fails(t, b.Do(bg, cmd), carry.NotSent)
+			}
 			_, err = beanstalkd.NewConsumer(o, name)
 			require.Error(t, err)
 		}
