@@ -50,13 +50,22 @@ func TestOneBarIsMeasuredAndWrittenFromEndToEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a process for each of the contenders of a bar")
 	}
-	dir := t.TempDir()
-	require.NoError(t, command(t.Context(), []string{"-bars", "B4.raw", "-cell", "50ms", "-rounds", "1", "-budget", "1ns", "-results", dir}))
+	dir, made := t.TempDir(), []string{}
+	require.NoError(t, command(t.Context(), []string{"-bars", "FAR.128,SLOW", "-cell", "50ms", "-extra", "1", "-budget", "1ns", "-results", dir}))
 	for _, ending := range []string{"json", "md", "svg"} {
 		found, err := filepath.Glob(filepath.Join(dir, "*-part."+ending))
 		require.NoError(t, err)
 		require.Len(t, found, 1)
+		made = append(made, found[0])
 	}
+	for _, m := range made[1:] {
+		require.NoError(t, os.Remove(m))
+	}
+	require.NoError(t, command(t.Context(), []string{"-redraw", made[0]}))
+	for _, m := range made {
+		require.FileExists(t, m)
+	}
+	require.ErrorContains(t, command(t.Context(), []string{"-publish", dir, "-results", dir}), "no full result")
 }
 
 func TestFlagsHaveDefaultsAndBounds(t *testing.T) {

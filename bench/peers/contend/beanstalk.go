@@ -43,6 +43,12 @@ func openPuts(ctx context.Context, t Target) (Client, error) {
 	return puts{c}, nil
 }
 
+// Calls implements Counting.
+func (p puts) Calls() (writes, reads int64) {
+	s := p.Usage().Engine
+	return int64(s.Writes), int64(s.Reads)
+}
+
 func (p puts) Close() error {
 	err := p.Client.Close()
 	<-p.Done()

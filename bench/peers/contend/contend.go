@@ -63,6 +63,9 @@ type Flow interface {
 	Run(more func() bool) (int64, error)
 }
 
+// Counting is a Client that knows how often it wrote and read, whatever system calls it does that with.
+type Counting interface{ Calls() (writes, reads int64) }
+
 // Flooder is a Client that can be given more than its server takes.
 type Flooder interface {
 	// Flood submits commands as fast as they are accepted until the client is closed. answered says how many were

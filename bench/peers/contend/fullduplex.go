@@ -138,6 +138,12 @@ func limitOf(o fdengine.Options) int {
 	return o.WindowBytes + defaultBytes
 }
 
+// Calls implements Counting: the writes, and the reads that brought anything.
+func (f *fullduplex) Calls() (writes, reads int64) {
+	s := f.Stats().Engine
+	return int64(s.Writes), int64(s.Reads)
+}
+
 func (f *fullduplex) Close() error {
 	err := f.Client.Close()
 	<-f.Done()

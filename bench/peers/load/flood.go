@@ -28,7 +28,7 @@ func flood(ctx context.Context, who contend.Contender, s Spec) (r Result, err er
 	}
 	runtime.GC()
 	idle := heapNow()
-	from := before()
+	from := before(c)
 	answered, limit, err := f.Flood()
 	if err != nil {
 		return r, err
@@ -41,7 +41,7 @@ func flood(ctx context.Context, who contend.Contender, s Spec) (r Result, err er
 		peak = max(peak, heapNow())
 	}
 	n := answered()
-	per(&r, n, from, after())
+	per(&r, n, from, after(c))
 	r.Total, r.Limit, r.Peak = n, float64(limit), float64(peak-idle)
 	return r, nil
 }

@@ -4,12 +4,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/fdengine/fullduplex/bench/peers/contend"
 	"github.com/fdengine/fullduplex/bench/peers/nullserver"
 )
 
@@ -128,5 +130,108 @@ func TestAProfileIsWritten(t *testing.T) {
 		i, err := os.Stat(p)
 		require.NoError(t, err)
 		require.Positive(t, i.Size())
+	}
+}
+
+func TestLatenciesOfArrivalsBeginWhenTheyWereDue(t *testing.T) {
+	s, err := nullserver.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	c := spec("fullduplex", Open)
+	c.Addr, c.Rate, c.Length = s.Addr(), 20_000, 100*time.Millisecond
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.InEpsilon(t, 2000, r.Ops, 0.2, "as many as the rate says, whatever the server does")
+	require.Equal(t, r.Ops, r.Samples, "each is timed")
+	require.LessOrEqual(t, r.P50, r.P99)
+	require.LessOrEqual(t, r.P999, 1.05*r.Max)
+	n, err := nullserver.Counted(s.Addr())
+	require.NoError(t, err)
+	require.Equal(t, r.Total, n.Frames)
+}
+
+// stalled is a client whose first call takes long.
+type stalled struct {
+	takes time.Duration
+	once  *sync.Once
+}
+
+func (s stalled) Caller(int) contend.Caller { return s }
+func (s stalled) Close() error              { return nil }
+func (s stalled) Call() error {
+	s.once.Do(func() { <-time.After(s.takes) })
+	return nil
+}
+
+func TestAClientThatStallsPaysForAllThatArrivedMeanwhile(t *testing.T) {
+	const stall = 50 * time.Millisecond
+	r, err := arrive(stalled{stall, new(sync.Once)}, Spec{Face: Open, Callers: 1, Rate: 10_000, Length: 2 * stall})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, r.Max, float64(stall))
+	require.Greater(t, r.P99, 0.8*float64(stall), "half of what arrived was due before the stall was over")
+}
+
+func TestWithoutARateArrivalsTakeWhatTheCallersCan(t *testing.T) {
+	c := spec("noop", Open)
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.Greater(t, r.Rate, 10_000.0)
+}
+
+func TestAWrongReplyEndsArrivals(t *testing.T) {
+	s, err := nullserver.ListenWrong("127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	c := spec("fullduplex", Open)
+	c.Addr, c.Rate = s.Addr(), 10_000
+	_, err = Run(t.Context(), c)
+	require.ErrorContains(t, err, "NO")
+}
+
+func TestValuesOfAnySizeAreStoredAndRead(t *testing.T) {
+	for _, get := range []bool{false, true} {
+		for _, who := range []string{"fullduplex", "raw limit", "rueidis", "valkey-go", "go-redis pool", "go-redis auto", "radix"} {
+			s, err := nullserver.Listen("127.0.0.1:0")
+			require.NoError(t, err)
+			c := spec(who, Blocking)
+			c.Addr, c.Value, c.Get = s.Addr(), 70_000, get
+			r, err := Run(t.Context(), c)
+			require.NoError(t, err, who)
+			require.Positive(t, r.Ops)
+			n, err := nullserver.Counted(s.Addr())
+			require.NoError(t, err)
+			require.Equal(t, r.Total, n.Frames)
+			if get {
+				require.NoError(t, nullserver.SetValue(s.Addr(), 70_001))
+				require.Error(t, callOnce(t, c), "%s notices another value", who)
+			}
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// callOnce is one call of a client that expects what c says.
+func callOnce(t *testing.T, c Spec) error {
+	t.Helper()
+	who, err := contend.Find(c.Contender)
+	require.NoError(t, err)
+	client, err := who.Open(t.Context(), c.target())
+	require.NoError(t, err)
+	defer client.Close()
+	return client.Caller(0).Call()
+}
+
+func TestAFloodedClientHoldsNoMoreThanItsLimits(t *testing.T) {
+	s, err := nullserver.ListenSlow("127.0.0.1:0", 10_000_000)
+	require.NoError(t, err)
+	defer s.Close()
+	r, err := Run(t.Context(), Spec{Contender: "fullduplex raw", Face: Flood, Addr: s.Addr(), Value: 1000, Length: 300 * time.Millisecond})
+	require.NoError(t, err)
+	require.Positive(t, r.Ops)
+	require.Positive(t, r.Peak)
+	require.Positive(t, r.Limit)
+	for _, who := range []string{"fullduplex", "rueidis"} {
+		_, err = Run(t.Context(), Spec{Contender: who, Face: Flood, Addr: s.Addr(), Length: time.Millisecond})
+		require.Error(t, err, who)
 	}
 }

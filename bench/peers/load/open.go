@@ -42,9 +42,9 @@ func arrive(c contend.Client, s Spec) (r Result, err error) {
 		return r, err
 	}
 	a.reset()
-	from := before()
+	from := before(c)
 	ops, err := a.run(s.Rate, s.Length)
-	to := after()
+	to := after(c)
 	if err := errors.Join(err, unprofile()); err != nil {
 		return r, fmt.Errorf("%s: %w", s.Contender, err)
 	}

@@ -31,11 +31,11 @@ func replay(ctx context.Context, who contend.Contender, s Spec) (r Result, err e
 	if err != nil {
 		return r, err
 	}
-	from := before()
+	from := before(c)
 	if err := wait(); err != nil {
 		return r, err
 	}
-	to := after()
+	to := after(c)
 	per(&r, int64(s.Window), from, to)
 	r.Total = 2 * int64(s.Window) // each was sent twice
 	r.Encoded = float64(encoded)

@@ -66,9 +66,9 @@ func measure(c contend.Client, s Spec) (r Result, err error) {
 		return r, err
 	}
 	h := new(histogram)
-	from := before()
+	from := before(c)
 	ops, err := phase(s.Length, h)
-	to := after()
+	to := after(c)
 	if err := errors.Join(err, unprofile()); err != nil {
 		return r, fmt.Errorf("%s: %w", s.Contender, err)
 	}

@@ -64,7 +64,7 @@ type Result struct {
 	Rate     float64 `json:"ops_per_s"`             // wall clock
 	Allocs   float64 `json:"allocs"`                // per op
 	Bytes    float64 `json:"bytes"`                 // allocated, per op
-	PerWrite float64 `json:"per_write"`             // ops per write(2) of the process; 0 = not known
+	PerWrite float64 `json:"per_write"`             // ops per write(2); 0 = not known
 	PerRead  float64 `json:"per_read"`              // ops per read(2), those that found nothing included
 	P50      float64 `json:"p50_ns"`                //
 	P99      float64 `json:"p99_ns"`                //

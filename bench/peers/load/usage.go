@@ -3,6 +3,8 @@ package load
 import (
 	"runtime"
 	"time"
+
+	"github.com/fdengine/fullduplex/bench/peers/contend"
 )
 
 // usage is what this process has used so far.
@@ -13,20 +15,30 @@ type usage struct {
 	mallocs, bytes uint64
 }
 
-// before and after differ in the order: collecting the memory statistics stops the world and belongs to neither.
-func before() usage {
+// before and after differ in the order: collecting the memory statistics stops the world and belongs to neither. c is
+// asked for its system calls if it counts them; it may be nil.
+func before(c contend.Client) usage {
 	u := memory()
-	u.writes, u.reads = calls()
+	u.writes, u.reads = callsOf(c)
 	u.cpu, u.at = processCPU(), time.Now()
 	return u
 }
 
-func after() usage {
+func after(c contend.Client) usage {
 	at, cpu := time.Now(), processCPU()
-	writes, reads := calls()
+	writes, reads := callsOf(c)
 	u := memory()
 	u.at, u.cpu, u.writes, u.reads = at, cpu, writes, reads
 	return u
+}
+
+// callsOf are the writes and reads of a client so far: those that it counts itself, since a system need not count
+// those with other system calls than read and write; else those of the process, where the system tells.
+func callsOf(c contend.Client) (writes, reads int64) {
+	if counting, is := c.(contend.Counting); is {
+		return counting.Calls()
+	}
+	return calls()
 }
 
 func memory() usage {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,15 +49,38 @@ func sample() *Report {
 		Date: time.Date(2030, 5, 6, 7, 8, 9, 0, time.UTC), Command: "peers -cell 1s", Kind: Full,
 		Machine: Machine{System: "linux/amd64", CPU: "a processor", CPUs: 2, Go: "go1.26", Load: "0.10"},
 		Peers:   map[string]string{"example.org/peer": "v1.2.3"},
-		Size:    plan.Size{Cell: time.Second, Rounds: 3, Pairs: 9},
+		Size:    plan.Size{Cell: time.Second, Rounds: 3, Compared: 5, Pairs: 9, Extra: 3},
 		Quiet:   run.Quiet{Reference: 380, Cells: 30, Disturbed: 1, Repeated: 2},
 		Bars: []plan.Outcome{
-			{ID: "B1.64", What: "CPU", Ratio: known(0.52), Against: "rueidis", Must: known(0.75), Goal: known(0.6), State: plan.OK, Reached: true},
-			{ID: "B3", What: "rate", Ratio: known(0.5), Must: known(0.95), AtLeast: true, State: plan.Short, Reached: true, Noise: 1.1},
+			{ID: "B1.64", What: "CPU", Ratio: known(0.52), Low: 0.48, High: 0.61, Against: "rueidis", Must: known(0.75), Goal: known(0.6), State: plan.OK, Reached: true},
+			{ID: "B3", What: "rate", Ratio: known(0.5), Low: 0.4, High: 0.6, Must: known(0.95), AtLeast: true, State: plan.Short, Reached: true, Noise: 1.1},
 			{ID: "B9.1", What: "p99", Must: known(1.3), State: plan.Unmeasured},
 		},
 		Tables: plan.Set{blocking(1, 1), blocking(64, 2), {
 			ID: "put", Title: "Jobs", Server: "beanstalkd", Cell: load.Spec{Face: load.Blocking, Callers: 64}, Rows: []plan.Row{row("go-beanstalk", "go-beanstalk", 25)},
+		}, special()[0], special()[1], special()[2], special()[3]},
+	}
+}
+
+// special are tables with columns of their own.
+func special() []plan.Table {
+	one := func(label string, cell load.Spec, res load.Result) plan.Row {
+		return plan.Row{Label: label, Contender: "fullduplex", Rounds: 1, Cell: &cell, Results: []load.Result{res}}
+	}
+	large := one("fullduplex SET 1 MiB", load.Spec{Face: load.Blocking, Value: 1 << 20}, load.Result{CPU: 300_000, Rate: 2000, P50: 1e6, P99: 2e6, P999: 3e6, Bytes: 12_000})
+	far := one("window 1024", load.Spec{Face: load.Async, Engine: 1024}, load.Result{CPU: 300, Rate: 50_000, PerWrite: 500, PerRead: 400})
+	far.Delay = 20 * time.Millisecond
+	near := one("no delay", load.Spec{Face: load.Async, Engine: 1024}, load.Result{CPU: 300, Rate: 1_000_000})
+	return []plan.Table{
+		{ID: "open.null", Title: "Arrivals", Cell: load.Spec{Face: load.Open}, Rows: []plan.Row{
+			one("fullduplex 50 %", load.Spec{Face: load.Open}, load.Result{
+				CPU: 2000, Offered: 100_000, Rate: 99_000, P50: 60_000, P99: 200_000, P999: 900_000, Max: 3e6, Late: 70_000, PerWrite: 3,
+			}),
+		}},
+		{ID: "large", Title: "Large", Rows: []plan.Row{large}},
+		{ID: "far", Title: "Far", Rows: []plan.Row{far, near}},
+		{ID: "slow", Title: "Slow", Cell: load.Spec{Face: load.Flood}, Rows: []plan.Row{
+			one("values of 1 KiB", load.Spec{Face: load.Flood, Value: 1024}, load.Result{CPU: 90_000, Rate: 9000, Peak: 110e6, Limit: 134e6}),
 		}},
 	}
 }
@@ -76,7 +100,7 @@ func TestThePictureHasALineForEachContenderAndTheFloor(t *testing.T) {
 	svg, err := sample().Chart()
 	require.NoError(t, err)
 	require.Contains(t, string(svg), "<svg")
-	for _, s := range []string{"fullduplex", "rueidis", "raw limit + wake floor", "blocking callers", "CPU per operation", "operations per second", ">64<"} {
+	for _, s := range []string{"fullduplex", "rueidis", "raw limit + wake floor", "blocking callers", "CPU per operation", "operations per second", ">64<", ">10 us<", ">100 k<"} {
 		require.Contains(t, string(svg), s)
 	}
 	require.NotContains(t, string(svg), "radix", "it was not measured")
@@ -113,4 +137,55 @@ func TestTheMachineSaysWhatItIs(t *testing.T) {
 	require.NotEmpty(t, m.System)
 	require.Positive(t, m.CPUs)
 	require.Contains(t, m.Go, "go")
+}
+
+func TestAResultFileCanBeDrawnAgain(t *testing.T) {
+	dir := t.TempDir()
+	_, err := sample().Write(dir)
+	require.NoError(t, err)
+	r, err := Read(filepath.Join(dir, "2030-05-06.json"))
+	require.NoError(t, err)
+	require.Equal(t, sample(), r)
+	require.Len(t, r.Judged(), len(plan.Bars()), "a full result is judged by all bars")
+	r.Kind = Part
+	require.Len(t, r.Judged(), 3, "a part only by those that it was made for")
+	r.Judge(r.Judged())
+	require.Len(t, r.Bars, 3)
+	_, err = Read(filepath.Join(dir, "2030-05-06.md"))
+	require.Error(t, err)
+}
+
+func TestDocumentsAreFilledFromAResultAndOnlyBetweenTheMarks(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o755))
+	readme, performance := filepath.Join(dir, "README.md"), filepath.Join(dir, "docs", "PERFORMANCE.md")
+	_, err := sample().Publish(dir, "results")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	for _, f := range []string{readme, performance} {
+		require.NoError(t, os.WriteFile(f, []byte("before\n"), 0o600))
+	}
+	_, err = sample().Publish(dir, "results")
+	require.ErrorIs(t, err, errNoPlace)
+	for _, f := range []string{readme, performance} {
+		require.NoError(t, os.WriteFile(f, []byte("before\n"+placeBegin+"\nold\n"+placeEnd+"\nafter\n"), 0o600))
+	}
+	for range 2 { // again: nothing piles up
+		paths, err := sample().Publish(dir, "results")
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{readme, performance}, paths)
+		got, err := os.ReadFile(readme)
+		require.NoError(t, err)
+		text := string(got)
+		require.True(t, strings.HasPrefix(text, "before\n"+placeBegin+"\n") && strings.HasSuffix(text, placeEnd+"\nafter\n"), text)
+		require.NotContains(t, text, "old")
+		require.Contains(t, text, "| fullduplex | 1100 ns | 550 ns |")
+		require.Contains(t, text, "(results/2030-05-06.svg)")
+		require.Contains(t, text, "1 of the 3 limits")
+		require.Equal(t, 1, strings.Count(text, "| rueidis |"))
+		got, err = os.ReadFile(performance)
+		require.NoError(t, err)
+		require.Contains(t, string(got), "\n### Beside other clients, 2030-05-06")
+		require.Contains(t, string(got), "\n#### Bars\n")
+		require.NotContains(t, string(got), "old")
+	}
 }
