@@ -3,7 +3,6 @@ package lanes_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -90,6 +89,50 @@ func TestWhatHasNoKeyInABatchStaysTogetherInOrder(t *testing.T) {
 	})
 }
 
+func TestWhatHasNoKeyInABatchStaysTogetherThoughTheLoadChanges(t *testing.T) {
+	bubble(t, setup{n: 2}, func(t *testing.T, r *rig) {
+		keys := r.keysOf()
+		r.connect(2)
+		r.freeze(true)
+		o := &outcomes{}
+		busy := of(keys[1], "busy")
+		busy.on = func() {
+			for i := range 3 {
+				require.NoError(t, r.Submit(bg, of(keys[0], "x"+itoa(i)), o))
+			}
+		}
+		done := make(chan error, 1)
+		go func() { done <- r.DoBatch(bg, []fdengine.Command{scripted.Echo("a"), busy, scripted.Echo("b")}, nil) }()
+		synctest.Wait()
+		r.freeze(false)
+		require.NoError(t, <-done)
+		require.Equal(t, []string{"x0", "x1", "x2", "a", "b"}, r.order(0))
+	})
+}
+
+// The memory for outcomes that the caller does not want was given to the next batch while it was in use.
+func TestBatchesWithoutErrsDoNotGetEachOthersOutcomes(t *testing.T) {
+	slow := scripted.Options{Script: func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
+		switch req.Token() {
+		case "slow":
+			return scripted.Delay(time.Second)
+		case "refused":
+			return scripted.Refuse("ERR refused")
+		}
+		return scripted.Action{}
+	}}
+	bubble(t, setup{n: 2, server: slow}, func(t *testing.T, r *rig) {
+		keys := r.keysOf()
+		r.connect(2)
+		done := make(chan error, 1)
+		go func() { done <- r.DoBatch(bg, []fdengine.Command{of(keys[0], "fast"), of(keys[0], "slow")}, nil) }()
+		synctest.Wait()
+		require.Equal(t, "fast", r.order(0)[0])
+		require.EqualError(t, r.DoBatch(bg, []fdengine.Command{of(keys[1], "refused"), of(keys[1], "z")}, nil), "ERR refused")
+		require.NoError(t, <-done)
+	})
+}
+
 func TestABatchReturnsWhenAllLanesAreDoneAndAfterItsCtxAtOnce(t *testing.T) {
 	bubble(t, setup{n: 2}, func(t *testing.T, r *rig) {
 		keys := r.keysOf()
@@ -132,11 +175,6 @@ func TestABatchOfTheWrongShapeIsRejectedAndAnEmptyOneIsDone(t *testing.T) {
 		require.Equal(t, carry.NotSent, fdengine.FateOf(err))
 	})
 }
-
-// leaver ends the goroutine that encodes it.
-type leaver struct{ keyed }
-
-func (leaver) AppendRequest([]byte) ([]byte, error) { runtime.Goexit(); return nil, nil }
 
 // On one engine a command whose code ends its goroutine ends the caller's. Over lanes it may end another one, and
 // the caller must neither hang nor be told a success.

@@ -101,35 +101,6 @@ func TestCommandsWithoutAKeyGoWhereTheFewestAreOutstanding(t *testing.T) {
 	})
 }
 
-func TestADoAndABatchThatWaitAreLoadAndOnesThatWereRefusedAreNot(t *testing.T) {
-	bubble(t, setup{n: 2, engine: fdengine.Options{Queue: 1, Window: 1}}, func(t *testing.T, r *rig) {
-		keys := r.keysOf()
-		r.connect(2)
-		r.freeze(true)
-		o := &outcomes{}
-		for i := range 2 {
-			require.NoError(t, r.Submit(bg, of(keys[1], "full"+itoa(i)), o))
-		}
-		for range 5 { // lane 1 refuses them: its load stays 2
-			require.ErrorIs(t, r.TrySubmit(of(keys[1], "more"), o), fdengine.ErrQueueFull)
-		}
-		require.Error(t, r.Submit(bg, scripted.Echo("x"), nil))
-		require.Error(t, r.Do(bg, &scripted.Cmd{EncodeErr: errors.New("no")}))
-		done := make(chan error, 3)
-		go func() { done <- r.Do(bg, of(keys[0], "do")) }()
-		synctest.Wait()
-		go func() { done <- r.DoBatch(bg, []fdengine.Command{of(keys[0], "b0"), of(keys[0], "b1")}, nil) }()
-		synctest.Wait()
-		// Lane 0 has 3 outstanding, lane 1 has 2: that one is taken, and full.
-		require.ErrorIs(t, r.TrySubmit(scripted.Echo("keyless"), o), fdengine.ErrQueueFull)
-		r.freeze(false)
-		synctest.Wait()
-		require.NoError(t, errors.Join(<-done, <-done))
-		require.NoError(t, r.Do(bg, scripted.Echo("last")))
-		require.Equal(t, "last", r.order(0)[len(r.order(0))-1], "nothing is outstanding")
-	})
-}
-
 func TestAStreamStaysOnItsLaneAndManyStreamsTakeTurns(t *testing.T) {
 	bubble(t, setup{n: 3}, func(t *testing.T, r *rig) {
 		keys := r.keysOf()

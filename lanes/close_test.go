@@ -91,6 +91,17 @@ func (c *closing) Complete(fdengine.Command, error) {
 	_ = c.r.TrySubmit(scripted.Echo("no"), c)
 }
 
+func TestCloseIsForAllLanesAtTheSameTime(t *testing.T) {
+	bubble(t, setup{n: 4}, func(t *testing.T, r *rig) {
+		r.connect(4)
+		keys := r.keysOf()
+		require.NoError(t, r.Close())
+		for _, key := range keys { // nobody had time to notice that another lane ended
+			require.ErrorIs(t, r.Do(bg, of(key, "late")), fdengine.ErrClosed)
+		}
+	})
+}
+
 func TestShutdownDrainsALaneThatIsBusyThoughAnotherIsDoneAtOnce(t *testing.T) {
 	bubble(t, setup{n: 3, closed: 1}, func(t *testing.T, r *rig) {
 		keys := r.keysOf()

@@ -143,10 +143,14 @@ func (r *rig) keysOf() []string {
 type keyed struct {
 	*scripted.Cmd
 	key string
-	bad any // what Key panics with
+	bad any    // what Key panics with
+	on  func() // runs in Key
 }
 
 func (k keyed) Key() ([]byte, bool) {
+	if k.on != nil {
+		k.on()
+	}
 	if k.bad != nil {
 		panic(k.bad)
 	}

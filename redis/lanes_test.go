@@ -121,6 +121,16 @@ func TestClosingTheEngineOfALaneClosesTheClient(t *testing.T) {
 	})
 }
 
+func TestCloseEndsAllLanesAtTheSameTime(t *testing.T) {
+	bubble(t, scripted.Options{}, Options{Lanes: 3}, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Ping(context.Background()))
+		require.NoError(t, r.Close())
+		for i := range 9 {
+			require.ErrorIs(t, r.Do(context.Background(), Get(fmt.Sprint(i))), fdengine.ErrClosed)
+		}
+	})
+}
+
 func TestShutdownWaitsForTheBusyLaneAndForWhatIsLent(t *testing.T) {
 	bubble(t, scripted.Options{}, Options{Lanes: 4}, func(t *testing.T, r *rig) {
 		ctx := context.Background()
