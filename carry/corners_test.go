@@ -221,3 +221,41 @@ func TestFatesAndClassesHaveNames(t *testing.T) {
 		[]string{Fate(0).String(), NotSent.String(), Answered.String(), Fate(9).String()})
 	require.Equal(t, []string{"no retry", "replay", "no retry"}, []string{Class(0).String(), Replay.String(), Class(9).String()})
 }
+
+// The oldest record in flight is in the claim that is being written, or in an earlier one: WriteTimeout and ReadTimeout
+// depend on it. What was answered may end just where a block ends.
+func TestReachesFindsTheOldestRecordInFlightOverTheEndOfABlock(t *testing.T) {
+	var l Log[string]
+	for _, owner := range []string{"a", "b", "c"} {
+		r := Record[string]{Owner: owner, Frames: 1}
+		l.Append(&r, make([]byte, BigRequest)) // in a block of its own
+	}
+	claim := func() Span[string] {
+		span, ok := l.Claim(100, 1<<20, false)
+		require.True(t, ok)
+		require.Len(t, span.Bytes, BigRequest)
+		return span
+	}
+	require.False(t, l.Reaches(Span[string]{}))
+	answer := func() {
+		var c Chunk[string]
+		l.Begin(&c)
+		require.True(t, c.Peek().Decide())
+		c.Peek().Settle()
+		c.Take()
+		l.End(&c)
+	}
+	a := claim()
+	require.True(t, l.Reaches(a))
+	b := claim()
+	require.True(t, l.Reaches(a))
+	require.False(t, l.Reaches(b))
+	answer()
+	require.True(t, l.Reaches(b))
+	require.False(t, l.Reaches(a))
+	answer() // the next one is claimed when the reader stands at the end of this one
+	require.False(t, l.Reaches(b))
+	c := claim()
+	require.True(t, l.Reaches(c))
+	require.False(t, l.Reaches(b))
+}

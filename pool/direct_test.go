@@ -157,3 +157,19 @@ func TestSeveralGoroutinesMayWriteToASocketAtOnce(t *testing.T) {
 		require.Equal(t, bytes.Repeat(got[at:at+1], size), got[at:at+size], "one write is not torn by another")
 	}
 }
+
+// What package net has an answer to is left to it.
+func TestAnEmptySliceAndASocketWithoutADescriptorGoTheWayOfPackageNet(t *testing.T) {
+	near, _ := sockets(t)
+	for _, f := range []func([]byte) (int, error){near.Read, near.Write} {
+		n, err := f(nil)
+		require.NoError(t, err, "and it does not wait")
+		require.Zero(t, n)
+	}
+	none := new(net.TCPConn)
+	c := pool.NewConn(none, none, time.Now())
+	for _, f := range []func([]byte) (int, error){c.Read, c.Write} {
+		_, err := f([]byte("x"))
+		require.ErrorIs(t, err, syscall.EINVAL)
+	}
+}

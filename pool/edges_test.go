@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,19 +52,28 @@ func TestADeadlineThatHasPassedIsTheCallersAlthoughItsTimerHasNotFired(t *testin
 
 func TestASocketThatTakesNoOptionsIsAFailedDial(t *testing.T) {
 	addr := listen(t, drain)
-	p := newPool(t, pool.Options{Addr: addr, DialFunc: func(ctx context.Context, n, a string) (net.Conn, error) {
+	closed := func(ctx context.Context, n, a string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, n, a)
 		if err == nil {
 			err = c.Close()
 		}
 		return c, err
-	}})
-	_, err := p.Lease(context.Background())
-	var de *pool.DialError
-	require.ErrorAs(t, err, &de)
-	require.Equal(t, pool.PhaseConnect, de.Phase)
-	require.ErrorIs(t, err, net.ErrClosed)
-	require.Zero(t, p.Stats().Open)
+	}
+	empty := func(context.Context, string, string) (net.Conn, error) { return new(net.TCPConn), nil }
+	for _, alive := range []time.Duration{0, -1} {
+		for name, tc := range map[string]struct {
+			dial func(context.Context, string, string) (net.Conn, error)
+			want error
+		}{"closed": {closed, net.ErrClosed}, "without a descriptor": {empty, syscall.EINVAL}} {
+			p := newPool(t, pool.Options{Addr: addr, DialFunc: tc.dial, KeepAlive: alive})
+			_, err := p.Lease(context.Background())
+			var de *pool.DialError
+			require.ErrorAs(t, err, &de, name)
+			require.Equal(t, pool.PhaseConnect, de.Phase)
+			require.ErrorIs(t, err, tc.want)
+			require.Zero(t, p.Stats().Open)
+		}
+	}
 }
 
 // The timer that reaps may be late, as on a machine that was suspended.

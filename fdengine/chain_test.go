@@ -1,0 +1,65 @@
+package fdengine_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/internal/scripted"
+)
+
+// More callers than one chain has are woken by more than one. Some of them leave at the same moment, and must hand on.
+//
+// Covers: E-11
+func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
+	const n = 300
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Ping(bg))
+		for round := range 20 {
+			r.server.FreezeReplies(true)
+			ctx, leave := context.WithCancel(bg)
+			var wg sync.WaitGroup
+			for i := range n {
+				wg.Go(func() {
+					c, own := scripted.Echo(itoa(i)), bg
+					if i%3 == round%3 {
+						own = ctx
+					}
+					if err := r.Do(own, c); err == nil {
+						require.Equal(t, itoa(i), c.Reply)
+					} else {
+						require.ErrorIs(t, err, ctx.Err())
+					}
+				})
+			}
+			synctest.Wait()
+			require.Equal(t, n, r.Stats().InFlightCommands)
+			go leave()
+			r.server.FreezeReplies(false)
+			within(t, time.Second, wg.Wait)
+		}
+		require.Equal(t, 1, r.server.Conns())
+	})
+}
+
+// nowhere is a connection that does not know whom it leads to.
+type nowhere struct{ net.Conn }
+
+func (nowhere) RemoteAddr() net.Addr { return nil }
+
+func TestAConnectionWithoutAnAddressIsToldWithoutOne(t *testing.T) {
+	o := &events{}
+	wrap := func(c net.Conn) net.Conn { return nowhere{c} }
+	bubble(t, setup{Wrap: wrap, Engine: fdengine.Options{Observer: o}}, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Do(bg, scripted.Echo("a")))
+		started := o.of(fdengine.EventSessionStart)
+		require.Len(t, started, 1)
+		require.Empty(t, started[0].Addr)
+	})
+}
