@@ -81,10 +81,10 @@ faults: servers
 	$(GO) run ./internal/faults/cmd/faults $(if $(SEED),-seed $(SEED))
 
 # Breaks the library in about a hundred small ways, one at a time and never in the tree itself, and shows that a test
-# notices each. ONLY=x for those whose name matches.
+# notices each. ONLY=x for those whose name matches, TIMES=n to run the tests n times, none of which may stay green.
 .PHONY: mutants
 mutants:
-	$(GO) run ./internal/mutants/cmd/mutants $(if $(ONLY),-only '$(ONLY)')
+	$(GO) run ./internal/mutants/cmd/mutants $(if $(ONLY),-only '$(ONLY)') $(if $(TIMES),-times $(TIMES))
 
 # The statements of the core that its own tests and those of redis run, in per cent by package. Below 95 is a failure.
 CORE := carry fdengine panics pool

@@ -21,6 +21,7 @@ type Runner struct {
 	Work    string        // an empty directory for overlays and binaries
 	Go      string        // the go command; empty: "go"
 	Timeout time.Duration // of one test binary; zero: two minutes
+	Times   int           // how often the killers of a mutant are run, to go red each time; zero: once
 }
 
 // Verdict says what became of a mutant. The zero value is the cautious one.
@@ -28,7 +29,8 @@ type Verdict uint8
 
 const (
 	Survived Verdict = iota // no test noticed: one is missing
-	Killed                  // a test went red
+	Lucky                   // a test went red sometimes
+	Killed                  // a test went red, each time
 )
 
 // Result is the outcome of one mutant.
@@ -50,16 +52,17 @@ func (r *Runner) Run(ctx context.Context, m Mutant) (Result, error) {
 	}
 	var res Result
 	for i, k := range m.Kill {
-		red, by, err := r.test(ctx, k, fmt.Sprintf("%s-%d", m.Name, i), overlay)
-		if errors.Is(err, errHang) && m.Hangs {
-			red, by, err = true, "running out of time", nil
-		}
+		times := max(r.Times, 1)
+		reds, by, err := r.test(ctx, k, fmt.Sprintf("%s-%d", m.Name, i), overlay, times, m.Hangs)
 		if err != nil {
 			return res, fmt.Errorf("mutant %s: %s: %w", m.Name, k.Pkg, err)
 		}
-		if red {
+		if reds == times {
 			res.Verdict, res.By = Killed, by
 			break
+		}
+		if reds > 0 {
+			res.Verdict, res.By = Lucky, fmt.Sprintf("%s, %d times of %d", by, reds, times)
 		}
 	}
 	res.Took = time.Since(start)
@@ -83,11 +86,11 @@ func (r *Runner) Unchanged(ctx context.Context, ms []Mutant) error {
 	slices.Sort(pkgs)
 	var faults []error
 	for i, pkg := range pkgs {
-		red, by, err := r.test(ctx, Killer{pkg, strings.Join(runs[pkg], "|")}, fmt.Sprintf("unchanged-%d", i), "")
+		reds, by, err := r.test(ctx, Killer{pkg, strings.Join(runs[pkg], "|")}, fmt.Sprintf("unchanged-%d", i), "", 1, false)
 		switch {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("without a mutant: %s: %w", pkg, err))
-		case red:
+		case reds > 0:
 			faults = append(faults, fmt.Errorf("without a mutant: %s is red already: %s", pkg, by))
 		}
 	}
@@ -117,14 +120,12 @@ func (r *Runner) overlay(m Mutant) (string, error) {
 	return name, os.WriteFile(name, list, 0o600)
 }
 
-// test builds the tests of a package and runs those of k. red: one of them failed, by says which.
-func (r *Runner) test(ctx context.Context, k Killer, name, overlay string) (red bool, by string, err error) {
-	tool, timeout := r.Go, r.Timeout
+// test builds the tests of a package and runs those of k as often as times says, or until none has failed. reds is how
+// often one failed, by says which. hangs: to run out of time is to fail, and not an error.
+func (r *Runner) test(ctx context.Context, k Killer, name, overlay string, times int, hangs bool) (reds int, by string, err error) {
+	tool := r.Go
 	if tool == "" {
 		tool = "go"
-	}
-	if timeout == 0 {
-		timeout = 2 * time.Minute
 	}
 	binary := filepath.Join(r.Work, name+".test.exe")
 	defer func() { _ = os.Remove(binary) }() // one less than a directory full
@@ -135,7 +136,30 @@ func (r *Runner) test(ctx context.Context, k Killer, name, overlay string) (red 
 	build := exec.CommandContext(ctx, tool, append(args, "./"+k.Pkg)...)
 	build.Dir = r.Root
 	if out, err := build.CombinedOutput(); err != nil {
-		return false, "", fmt.Errorf("does not compile: %w\n%s", err, out)
+		return 0, "", fmt.Errorf("does not compile: %w\n%s", err, out)
+	}
+	for range times {
+		who, err := r.once(ctx, k, binary)
+		if errors.Is(err, errHang) && hangs {
+			who, err = "running out of time", nil
+		}
+		if err != nil {
+			return 0, "", err
+		}
+		if who != "" {
+			reds, by = reds+1, who
+		} else if reds == 0 {
+			break // it may fail the next time, but luck is no proof
+		}
+	}
+	return reds, by, nil
+}
+
+// once runs the tests of k; by is what failed, empty for nothing.
+func (r *Runner) once(ctx context.Context, k Killer, binary string) (by string, err error) {
+	timeout := r.Timeout
+	if timeout == 0 {
+		timeout = 2 * time.Minute
 	}
 	run := exec.CommandContext(ctx, binary, "-test.run", k.Run, "-test.failfast", "-test.timeout", timeout.String())
 	run.Dir = filepath.Join(r.Root, filepath.FromSlash(k.Pkg))
@@ -143,17 +167,17 @@ func (r *Runner) test(ctx context.Context, k Killer, name, overlay string) (red 
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return false, "", ctx.Err()
+		return "", ctx.Err()
 	case err == nil && strings.Contains(string(out), "no tests to run"):
-		return false, "", fmt.Errorf("no test matches %s", k.Run)
+		return "", fmt.Errorf("no test matches %s", k.Run)
 	case err == nil:
-		return false, "", nil
+		return "", nil
 	case !errors.As(err, &failed):
-		return false, "", err
+		return "", err
 	case strings.Contains(string(out), "panic: test timed out"):
-		return false, "", fmt.Errorf("%w after %v", errHang, timeout)
+		return "", fmt.Errorf("%w after %v", errHang, timeout)
 	}
-	return true, blame(string(out)), nil
+	return blame(string(out)), nil
 }
 
 var (

@@ -79,6 +79,30 @@ func TestRunningOutOfTimeProvesNothingUnlessTheMutantHangs(t *testing.T) {
 	require.Equal(t, mutants.Killed, res.Verdict)
 }
 
+// The test of this victim fails on each run but the second.
+func TestATestThatFailsInSomeRunsOnlyIsLuckAndNoKill(t *testing.T) {
+	r := victim(t)
+	flip := "package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestFlip(t *testing.T) {\n\tif Sum(2, 3) == 5 {\n\t\treturn\n\t}\n" +
+		"\tif _, err := os.Stat(\"was\"); err == nil {\n\t\tif os.Remove(\"was\") == nil {\n\t\t\treturn\n\t\t}\n\t}\n" +
+		"\tif err := os.WriteFile(\"was\", nil, 0o600); err == nil {\n\t\tt.Fatal()\n\t}\n}\n"
+	require.NoError(t, os.WriteFile(filepath.Join(r.Root, "p", "flip_test.go"), []byte(flip), 0o600))
+	m := change("a + b", "a - b", "^TestFlip$")
+	res, err := r.Run(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, mutants.Killed, res.Verdict, "once is what was asked for")
+	require.NoError(t, os.Remove(filepath.Join(r.Root, "p", "was")))
+	r.Times = 3
+	res, err = r.Run(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, mutants.Lucky, res.Verdict)
+	require.Equal(t, "TestFlip, 2 times of 3", res.By)
+	m.Kill = append(m.Kill, mutants.Killer{Pkg: "p", Run: "^TestSum$"})
+	res, err = r.Run(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, mutants.Killed, res.Verdict, "another test may be sure")
+	require.Equal(t, "TestSum", res.By)
+}
+
 func TestATestThatIsRedWithoutAMutantIsAnError(t *testing.T) {
 	r := victim(t)
 	good, bad := change("a + b", "a - b", "^TestSum$"), change("a + b", "a - b", "^TestRed$")

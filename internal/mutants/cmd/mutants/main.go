@@ -3,10 +3,11 @@
 //
 //	mutants            all of them
 //	mutants -only X    those whose name matches the regular expression X
+//	mutants -times N   the killing tests N times, to go red each time
 //	mutants -list      what there is
 //
 // Its last line is "mutants: N killed=K". The exit status is 1 when one survived, does not apply any more or does not
-// compile, or when a test is red without any.
+// compile, when one is killed in some of the runs only, or when a test is red without any.
 package main
 
 import (
@@ -26,6 +27,7 @@ func main() {
 	only := flag.String("only", "", "run those whose name matches this regular expression")
 	list := flag.Bool("list", false, "list them and run nothing")
 	timeout := flag.Duration("timeout", 2*time.Minute, "of one test binary")
+	times := flag.Int("times", 1, "how often the killing tests of a mutant are run")
 	flag.Parse()
 	wanted, err := regexp.Compile(*only)
 	if err != nil {
@@ -45,7 +47,7 @@ func main() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	killed, err := run(ctx, chosen, *timeout)
+	killed, err := run(ctx, chosen, *timeout, *times)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,7 +59,7 @@ func main() {
 }
 
 // run tries each and prints its line. The error is of what is needed to try at all.
-func run(ctx context.Context, ms []mutants.Mutant, timeout time.Duration) (killed int, err error) {
+func run(ctx context.Context, ms []mutants.Mutant, timeout time.Duration, times int) (killed int, err error) {
 	root, err := house.Root()
 	if err != nil {
 		return 0, err
@@ -67,7 +69,7 @@ func run(ctx context.Context, ms []mutants.Mutant, timeout time.Duration) (kille
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(work) }() // best effort: it lies in the directory for such things
-	r := mutants.Runner{Root: root, Work: work, Timeout: timeout}
+	r := mutants.Runner{Root: root, Work: work, Timeout: timeout, Times: times}
 	if err := r.Unchanged(ctx, ms); err != nil {
 		return 0, err
 	}
@@ -82,6 +84,8 @@ func run(ctx context.Context, ms []mutants.Mutant, timeout time.Duration) (kille
 		case res.Verdict == mutants.Killed:
 			killed++
 			fmt.Printf("killed    %-32s %4.0f s  by %s\n", m.Name, res.Took.Seconds(), res.By)
+		case res.Verdict == mutants.Lucky:
+			fmt.Printf("LUCKY     %-32s by %s\n", m.Name, res.By)
 		default:
 			fmt.Printf("SURVIVED  %-32s %s\n", m.Name, m.Breaks)
 		}
