@@ -171,7 +171,7 @@ func redraw(path string) error {
 	if err != nil {
 		return err
 	}
-	rep.Judge(rep.Judged())
+	rep.Rejudge()
 	for _, o := range rep.Bars {
 		fmt.Println(o)
 	}
@@ -187,8 +187,15 @@ func publish(dir, results string) error {
 	if last == nil {
 		return fmt.Errorf("there is no full result in %s", results)
 	}
-	from, err := filepath.Rel(dir, results)
+	to, err := filepath.Abs(dir)
 	if err != nil {
+		return err
+	}
+	from, err := filepath.Abs(results)
+	if err != nil {
+		return err
+	}
+	if from, err = filepath.Rel(to, from); err != nil {
 		return err
 	}
 	return wrote(last.Publish(dir, filepath.ToSlash(from)))

@@ -96,7 +96,7 @@ func known(v float64) *float64 {
 func (o Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bar %s ratio=%s", o.ID, number(o.Ratio))
-	if o.Ratio != nil {
+	if o.Ratio != nil && o.High > 0 {
 		fmt.Fprintf(&b, " spread=%.2f..%.2f", o.Low, o.High)
 	}
 	if o.Must != nil {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -145,4 +146,12 @@ func TestARunHasTheTimeItMayTake(t *testing.T) {
 	}
 	Narrow(few, Bars(), known)
 	require.Less(t, Estimate(few, Bars(), quick, QuickBudget), 4*time.Minute)
+}
+
+func TestRowsAreShownByTheRoundsThatAllOfThemTook(t *testing.T) {
+	table := Table{Rows: []Row{cpu(ours, 1, 2, 3, 90, 91, 92, 93), cpu("rueidis", 4, 5, 6), cpu("raw limit", 7, 8), cpu("radix")}}
+	require.Equal(t, 3, table.Shared())
+	require.Equal(t, 2.0, table.Median(table.Row(ours), CPU), "further rounds may have been slower")
+	require.Equal(t, 7.5, table.Median(table.Row("raw limit"), CPU))
+	require.True(t, math.IsNaN(table.Median(table.Row("nobody"), CPU)))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fdengine/fullduplex/bench/peers/contend"
 	"github.com/fdengine/fullduplex/bench/peers/load"
 )
 
@@ -79,6 +80,30 @@ func (r *Row) Median(m Metric) float64 {
 		vs = append(vs, m(res))
 	}
 	return median(vs)
+}
+
+// Shared is how many rounds all rows took that were measured at all and are no limits.
+func (t *Table) Shared() (n int) {
+	for i := range t.Rows {
+		c, err := contend.Find(t.Rows[i].Contender)
+		if got := len(t.Rows[i].Results); err == nil && c.Group != contend.Limit && got > 0 && (n == 0 || got < n) {
+			n = got
+		}
+	}
+	return n
+}
+
+// Median is the median of a row over the shared rounds; NaN without any. Rows that bars compare have further rounds,
+// which may have been slower: beside other rows they would say something wrong.
+func (t *Table) Median(r *Row, m Metric) float64 {
+	if r == nil {
+		return math.NaN()
+	}
+	n := len(r.Results)
+	if s := t.Shared(); s > 0 {
+		n = min(n, s)
+	}
+	return (&Row{Results: r.Results[:n]}).Median(m)
 }
 
 func median(vs []float64) float64 {

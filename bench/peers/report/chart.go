@@ -72,13 +72,13 @@ type curve struct {
 // curves are in the order of the legend: the engine, its peers, the limits.
 func curves(ts []*plan.Table, m plan.Metric, floor bool) (out []curve) {
 	for _, label := range labels(ts) {
-		xys := points(ts, func(t *plan.Table) float64 { return t.Row(label).Median(m) })
+		xys := points(ts, func(t *plan.Table) float64 { return t.Median(t.Row(label), m) })
 		if label != "noop" && len(xys) > 0 {
 			out = append(out, curve{label, look(label), xys})
 		}
 	}
 	if floor {
-		xys := points(ts, func(t *plan.Table) float64 { return t.Row("raw limit").Median(m) + t.Row("wake floor").Median(m) })
+		xys := points(ts, func(t *plan.Table) float64 { return t.Median(t.Row("raw limit"), m) + t.Median(t.Row("wake floor"), m) })
 		if len(xys) > 0 {
 			out = append(out, curve{floorLabel, style{place: 3, colour: color.RGBA{A: 255}, width: 1.2, dashes: []vg.Length{4, 3}}, xys})
 		}

@@ -14,9 +14,9 @@ type column struct {
 	text  func(*plan.Table, *plan.Row) string
 }
 
-// of is a column that shows the median of a metric.
+// of is a column that shows the median of a metric over the rounds that all rows took.
 func of(title string, m plan.Metric, form func(float64) string) column {
-	return column{title, func(_ *plan.Table, r *plan.Row) string { return form(r.Median(m)) }}
+	return column{title, func(t *plan.Table, r *plan.Row) string { return form(t.Median(r, m)) }}
 }
 
 var (
@@ -27,11 +27,15 @@ var (
 	p999Column = of("p99.9", func(r load.Result) float64 { return r.P999 }, nanos)
 	perWrite   = of("ops/write", func(r load.Result) float64 { return r.PerWrite }, small)
 	perRead    = of("ops/read", func(r load.Result) float64 { return r.PerRead }, small)
-	rounds     = column{"rounds", func(_ *plan.Table, r *plan.Row) string {
-		if r.Disturbed == 0 {
-			return fmt.Sprint(len(r.Results))
+	rounds     = column{"rounds", func(t *plan.Table, r *plan.Row) string {
+		text := fmt.Sprint(len(r.Results))
+		if s := t.Shared(); s > 0 && s < len(r.Results) {
+			text = fmt.Sprintf("%d of %s", s, text)
 		}
-		return fmt.Sprintf("%d (%d disturbed)", len(r.Results), r.Disturbed)
+		if r.Disturbed > 0 {
+			text += fmt.Sprintf(" (%d disturbed)", r.Disturbed)
+		}
+		return text
 	}}
 )
 
@@ -107,11 +111,11 @@ func columns(b *strings.Builder, t *plan.Table) {
 func megabytesPerOp(t *plan.Table, r *plan.Row) float64 { return float64(t.Spec(r).Value) / 1e6 }
 
 func throughput(t *plan.Table, r *plan.Row) string {
-	return fmt.Sprintf("%.0f", r.Median(plan.Rate)*megabytesPerOp(t, r))
+	return fmt.Sprintf("%.0f", t.Median(r, plan.Rate)*megabytesPerOp(t, r))
 }
 
 func perMegabyte(t *plan.Table, r *plan.Row) string {
-	return nanos(r.Median(plan.CPU) / megabytesPerOp(t, r))
+	return nanos(t.Median(r, plan.CPU) / megabytesPerOp(t, r))
 }
 
 // windowRate is what the window allows when nothing else is in the way.
@@ -126,7 +130,7 @@ func reached(t *plan.Table, r *plan.Row) string {
 	if r.Delay == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", r.Median(plan.Rate)*r.Delay.Seconds()/float64(t.Spec(r).Engine))
+	return fmt.Sprintf("%.2f", t.Median(r, plan.Rate)*r.Delay.Seconds()/float64(t.Spec(r).Engine))
 }
 
 func megabytes(v float64) string { return fmt.Sprintf("%.0f MB", v/1e6) }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -17,10 +18,10 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "`%s` on %s, %s, %d CPUs, %s, load %s\n\n", r.Command, r.Machine.System, r.Machine.CPU, r.Machine.CPUs,
 		r.Machine.Go, r.Machine.Load)
 	fmt.Fprintf(&b, "Cells of %v, %d rounds, of what bars compare %d (tail latencies %d), of what is far, large or comes when it likes %d. "+
-		"Tables show medians; a bar is the median of the ratios of single rounds, in which what it compares was measured side by side. "+
+		"Tables show medians over the rounds that all rows took; a bar is the median of the ratios of single rounds, in which what it compares was measured side by side. "+
 		"CPU is user and system time of the client's own process. Every reply is checked, and every count compared with the server's. "+
 		"%d cells, of which %d were disturbed by the machine after %d repeats. The servers are on the same machine.\n\n",
-		r.Size.Cell, r.Size.Rounds, r.Size.Compared, r.Size.Pairs, r.Size.Extra, r.Quiet.Cells, r.Quiet.Disturbed, r.Quiet.Repeated)
+		r.Size.Cell, r.Size.Rounds, cmp.Or(r.Size.Compared, r.Size.Rounds), r.Size.Pairs, cmp.Or(r.Size.Extra, r.Size.Rounds), r.Quiet.Cells, r.Quiet.Disturbed, r.Quiet.Repeated)
 	r.bars(&b)
 	r.overview(&b)
 	for i := range r.Tables {
@@ -49,7 +50,7 @@ func (r *Report) bars(b *strings.Builder) {
 			state = "ok, goal reached"
 		}
 		noise, extremes := "", ""
-		if o.Ratio != nil {
+		if o.Ratio != nil && o.High > 0 {
 			extremes = fmt.Sprintf("%.2f..%.2f", o.Low, o.High)
 		}
 		if o.Noise != 0 {
@@ -84,22 +85,26 @@ func (r *Report) overview(b *strings.Builder) {
 		{"p99, blocking callers, null server", plan.P99, nanos},
 	} {
 		fmt.Fprintf(b, "## %s\n\n", part.title)
-		callersTable(b, cols, part.m, part.form)
+		callersTable(b, cols, part.m, part.form, func(label string) string { return label })
 		b.WriteByte('\n')
 	}
 }
 
-// callersTable has a row per contender and a column per number of callers.
-func callersTable(b *strings.Builder, cols []*plan.Table, m plan.Metric, form func(float64) string) {
+// callersTable has a row per contender and a column per number of callers. name says what a row is called; rows
+// without a name are left out.
+func callersTable(b *strings.Builder, cols []*plan.Table, m plan.Metric, form func(float64) string, name func(label string) string) {
 	b.WriteString("| |")
 	for _, t := range cols {
 		fmt.Fprintf(b, " %d |", t.Cell.Callers)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---:|", len(cols)) + "\n")
 	for _, label := range labels(cols) {
-		fmt.Fprintf(b, "| %s |", label)
+		if name(label) == "" {
+			continue
+		}
+		fmt.Fprintf(b, "| %s |", name(label))
 		for _, t := range cols {
-			fmt.Fprintf(b, " %s |", form(t.Row(label).Median(m)))
+			fmt.Fprintf(b, " %s |", form(t.Median(t.Row(label), m)))
 		}
 		b.WriteByte('\n')
 	}
@@ -149,6 +154,8 @@ func rate(v float64) string {
 	switch {
 	case math.IsNaN(v) || v <= 0:
 		return ""
+	case v < 1000:
+		return fmt.Sprintf("%.0f", v)
 	case v < 1e6:
 		return fmt.Sprintf("%.0f k", v/1e3)
 	}

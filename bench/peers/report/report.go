@@ -116,14 +116,20 @@ func (r *Report) Judge(bars []plan.Bar) {
 	}
 }
 
-// Judged are the bars for which r was made, those that have come since included when it is not of a part.
-func (r *Report) Judged() []plan.Bar {
-	if r.Kind != Part {
-		return plan.Bars()
+// Rejudge judges again what r was made for, and by the bars that have come since. What the tables of r no longer tell,
+// since a bar now needs others, is left as it was.
+func (r *Report) Rejudge() {
+	var out []plan.Outcome
+	for _, b := range plan.Bars() {
+		i := slices.IndexFunc(r.Bars, func(o plan.Outcome) bool { return o.ID == b.ID })
+		switch o := b.Judge(r.Tables); {
+		case o.State != plan.Unmeasured && (i >= 0 || r.Kind != Part):
+			out = append(out, o)
+		case i >= 0:
+			out = append(out, r.Bars[i])
+		}
 	}
-	return slices.DeleteFunc(plan.Bars(), func(b plan.Bar) bool {
-		return !slices.ContainsFunc(r.Bars, func(o plan.Outcome) bool { return o.ID == b.ID })
-	})
+	r.Bars = out
 }
 
 // Write puts the report into dir, as .json, .md and .svg, and returns the paths. An earlier report of that day is

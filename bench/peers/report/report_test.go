@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,11 +147,19 @@ func TestAResultFileCanBeDrawnAgain(t *testing.T) {
 	r, err := Read(filepath.Join(dir, "2030-05-06.json"))
 	require.NoError(t, err)
 	require.Equal(t, sample(), r)
-	require.Len(t, r.Judged(), len(plan.Bars()), "a full result is judged by all bars")
-	r.Kind = Part
-	require.Len(t, r.Judged(), 3, "a part only by those that it was made for")
-	r.Judge(r.Judged())
-	require.Len(t, r.Bars, 3)
+	r.Tables[0].ID, r.Tables[1].ID = "blocking.1", "blocking.64"
+	part := *r
+	part.Kind = Part
+	r.Rejudge()
+	at := func(r *Report, id string) int {
+		return slices.IndexFunc(r.Bars, func(o plan.Outcome) bool { return o.ID == id })
+	}
+	require.InDelta(t, 500.0/2_000_000, *r.Bars[at(r, "B1.64")].Ratio, 1e-9, "by what was measured")
+	require.GreaterOrEqual(t, at(r, "B8.do"), 0, "by a bar that was not there then")
+	require.Equal(t, plan.Unmeasured, r.Bars[at(r, "B9.1")].State, "what was said is kept when the tables do not say it")
+	require.Negative(t, at(r, "B2"), "nothing is known of it")
+	part.Rejudge()
+	require.Len(t, part.Bars, 3, "a part only by what it was made for")
 	_, err = Read(filepath.Join(dir, "2030-05-06.md"))
 	require.Error(t, err)
 }
@@ -178,7 +187,7 @@ func TestDocumentsAreFilledFromAResultAndOnlyBetweenTheMarks(t *testing.T) {
 		text := string(got)
 		require.True(t, strings.HasPrefix(text, "before\n"+placeBegin+"\n") && strings.HasSuffix(text, placeEnd+"\nafter\n"), text)
 		require.NotContains(t, text, "old")
-		require.Contains(t, text, "| fullduplex | 1100 ns | 550 ns |")
+		require.Contains(t, text, "| **fullduplex** | 1000 ns | 500 ns |")
 		require.Contains(t, text, "(results/2030-05-06.svg)")
 		require.Contains(t, text, "1 of the 3 limits")
 		require.Equal(t, 1, strings.Count(text, "| rueidis |"))
