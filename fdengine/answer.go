@@ -126,6 +126,9 @@ func (s *session) flowDone() {
 func (s *session) advance(took bool) {
 	s.chunk.Take()
 	if took {
+		if s.least == 0 || s.have < s.least {
+			s.least = s.have
+		}
 		s.r += s.have
 		s.frames, s.have, s.skipped, s.refuseN, s.need = 0, 0, 0, 0, 0
 	}

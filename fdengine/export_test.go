@@ -44,3 +44,13 @@ func (e *Engine) SetSoloAfter(n int) {
 		e.soloAfter = n
 	}
 }
+
+// Gathers is for how many bytes the reader waits.
+func (e *Engine) Gathers() int {
+	e.log.Lock()
+	defer e.log.Unlock()
+	if e.sess == nil {
+		return 0
+	}
+	return e.sess.told
+}

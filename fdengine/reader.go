@@ -196,6 +196,7 @@ func (s *session) process() bool {
 	first := s.endChain()
 	s.userAt.Store(0)
 	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
+	lower := s.trickling(now)
 	wake := s.account(now)
 	if err != nil {
 		cut = s.cutLocked(err)
@@ -204,6 +205,9 @@ func (s *session) process() bool {
 	l.Unlock()
 	if first != nil {
 		first.ready <- struct{}{}
+	}
+	if lower {
+		s.tellLow()
 	}
 	switch {
 	case cut:

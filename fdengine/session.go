@@ -36,6 +36,7 @@ type session struct {
 	pinging  bool
 	pingSpan bool // span is the idle ping
 	gathering
+	trickle
 	chain
 	solo
 	writing bool // span is being written
@@ -62,6 +63,7 @@ func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
 	s.resume = make(chan struct{}, 1)
 	s.started = e.stamp()
+	s.low, s.told, s.since = 1, 1, s.started
 	s.base, s.active, s.useful = s.started, s.started, s.started
 	s.alone = e.alone
 	if s.buf = e.readBuf; s.buf == nil {

@@ -42,7 +42,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	now := e.stamp()
 	var cut, why error
 	var poke, stuck int64
-	var ping bool
+	var ping, lower bool
 	var expired, outage []carry.End[entry]
 
 	l.Lock()
@@ -75,6 +75,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 			wake = e.unpark() || wake
 		}
 		s.attend(now)
+		lower = s.dried(now)
 		cut, poke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet
@@ -108,6 +109,9 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 
 	if wake {
 		e.signal()
+	}
+	if lower {
+		s.tellLow()
 	}
 	if cut != nil {
 		s.cut(cut)

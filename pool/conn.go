@@ -89,6 +89,11 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// Gather makes a Read that has to wait go on waiting until n bytes have come, instead of any; the end of the stream, an error,
+// a deadline and a smaller n end the wait as well. It is for a holder who knows that so many bytes will come. False: this connection cannot; then nothing
+// changes. 1 is the default, to which Put returns. Safe for concurrent use with Read.
+func (c *Conn) Gather(n int) bool { return c.direct != nil && c.direct.gather(n) }
+
 // Abort closes the raw socket at once, without a TLS alert or lingering on unsent data. Safe from any
 // goroutine, any number of times; it makes blocked reads and writes return. A Close that panics, or ends its
 // goroutine, is an error.

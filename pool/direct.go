@@ -8,8 +8,11 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // direct moves bytes to and from a socket with system calls that the scheduler is not told of. A write over loopback
@@ -23,6 +26,11 @@ type direct struct {
 	sock syscall.RawConn
 	in   transfer
 	out  transfer
+	low  atomic.Int32 // a Read waits for that many bytes
+	look struct {     // the argument of ppoll(2)
+		fd     unix.PollFd
+		atOnce unix.Timespec
+	}
 }
 
 // transfer is one direction. What cannot have it at once takes the way of package net.
@@ -32,6 +40,7 @@ type transfer struct {
 	b    []byte
 	n    int
 	err  error
+	wait bool // the first step takes only what is worth a wake
 }
 
 // directFor is for connections whose stream is the socket itself; nil for any other.
@@ -49,6 +58,7 @@ func directFor(stream, raw net.Conn) *direct {
 		return nil // closed: package net says so better
 	}
 	d := &direct{conn: raw, sock: sock}
+	d.low.Store(1)
 	d.in.step, d.out.step = d.receive, d.send
 	return d
 }
@@ -68,6 +78,7 @@ func (d *direct) read(b []byte) (int, error) {
 		return d.conn.Read(b)
 	}
 	defer d.in.Unlock()
+	d.in.wait = d.low.Load() > 1
 	return d.in.run(b, d.sock.Read)
 }
 
@@ -101,6 +112,12 @@ func (d *direct) send(fd uintptr) bool {
 
 func (d *direct) receive(fd uintptr) bool {
 	t := &d.in
+	if t.wait {
+		t.wait = false
+		if !d.readable(fd) {
+			return false
+		}
+	}
 	n, e := onSocket(syscall.SYS_RECVFROM, fd, t.b[:min(len(t.b), directMax)], 0)
 	switch {
 	case e == syscall.EAGAIN:
@@ -112,6 +129,34 @@ func (d *direct) receive(fd uintptr) bool {
 	}
 	t.n = n
 	return true
+}
+
+// gather sets SO_RCVLOWAT (socket(7)): the poller wakes a Read for n bytes or more, for the end of the stream and for an
+// error. What lies in the socket when n is lowered wakes it too.
+func (d *direct) gather(n int) bool {
+	if n = max(n, 1); int32(n) == d.low.Swap(int32(n)) {
+		return true
+	}
+	var err error
+	if failed := d.sock.Control(func(fd uintptr) {
+		err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, n)
+	}); failed != nil || err != nil {
+		d.low.Store(1)
+		return false
+	}
+	return true
+}
+
+// readable says whether the poller would wake a Read now. What woke it before it began to wait is not told again, so that
+// one has to look.
+func (d *direct) readable(fd uintptr) bool {
+	for {
+		d.look.fd = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}
+		n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&d.look.fd)), 1, uintptr(unsafe.Pointer(&d.look.atOnce)), 0, 0, 0)
+		if e != syscall.EINTR {
+			return n > 0 || e != 0
+		}
+	}
 }
 
 // directMax bounds what one call copies, and with it how long its CPU is out of the scheduler's reach.

@@ -46,6 +46,7 @@ func (p *Pool) takeBack(c *Conn) bool {
 // release prepares c for being idle, or says why it cannot be. cause is set when a fence may be needed.
 func (p *Pool) release(c *Conn) (why Reason, cause error, bad bool) {
 	marked := c.ShouldHandoff()
+	c.Gather(1)
 	switch {
 	case p.ctx.Err() != nil:
 		return ReasonClosed, nil, true
