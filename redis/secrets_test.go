@@ -120,4 +120,7 @@ func TestAQuotationIsTakenOutAndTheRestStays(t *testing.T) {
 	} {
 		require.Equal(t, tc.want, redacted(tc.text, tc.secret), tc.text)
 	}
+	w := &wire{secret: strings.Repeat("01234567890", 100)}
+	e := w.refusal([]byte("-ERR " + strings.Repeat("0123456x", 1<<17) + "\r\n"))
+	require.Len(t, e.Message, 4096, "a server that says much is not looked through for a second")
 }

@@ -61,13 +61,16 @@ func (w *wire) exchange(steps []step) error {
 func (w *wire) refusal(frame []byte) *ServerError {
 	e := errorOf(frame)
 	if e != nil && w.secret != "" {
-		e.Code, e.Message = redacted(e.Code, w.secret), redacted(e.Message, w.secret)
+		e.Code, e.Message = redacted(start(e.Code), w.secret), redacted(start(e.Message), w.secret)
 	}
 	return e
 }
 
 // quoted is how many bytes in a row make a quotation of a secret that is longer.
 const quoted = 8
+
+// start is what is kept of the words of a refusal: to look through a mebibyte of them would cost a second.
+func start(text string) string { return text[:min(len(text), 4096)] }
 
 // redacted is text without the secret and without longer pieces of it: servers cut what they quote short, and write
 // a space for a line end.
