@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestNoErrorEventOrLogLineOfARefusedPasswordShowsIt(t *testing.T) {
 				}
 				return scripted.Action{}
 			}}
-			var log bytes.Buffer
+			var log lockedBuffer
 			o := Options{Password: secret, Protocol: protocol, Engine: fdengine.Options{
 				MaxOutage: time.Second, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 				Observer: observer(func(ev fdengine.Event) { fmt.Fprintf(&log, "%+v %v", ev, ev.Err) }),
@@ -95,10 +96,30 @@ func TestNoErrorEventOrLogLineOfARefusedPasswordShowsIt(t *testing.T) {
 					}
 				}
 			})
-			requireSilent(t, "log", log.String())
-			require.NotEmpty(t, log.String())
+			requireSilent(t, "log", log.text())
+			require.NotEmpty(t, log.text())
 		}
 	}
+}
+
+// lockedBuffer is written by engines and their hooks at the same time.
+type lockedBuffer struct {
+	mu struct {
+		sync.Mutex
+		b bytes.Buffer
+	}
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.b.Write(p)
+}
+
+func (l *lockedBuffer) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.b.String()
 }
 
 func second[T any](_ T, err error) error { return err }
