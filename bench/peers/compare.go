@@ -32,14 +32,14 @@ func parse(args []string) (s settings, err error) {
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.BoolVar(&s.quick, "quick", false, "the engine and, for each bar, the two peers that were best in the last full result")
 	f.StringVar(&s.bars, "bars", "", "only what these bars need, such as B1,B7.64")
-	f.DurationVar(&s.size.Cell, "cell", 0, "length of one measurement (default 1s, quick 300ms)")
+	f.DurationVar(&s.size.Cell, "cell", 0, "length of one measurement (default 1s, quick 250ms)")
 	f.IntVar(&s.size.Rounds, "rounds", 3, "measurements of each contender")
 	f.IntVar(&s.size.Compared, "compared", 0, "measurements of those that a bar compares (default 5, quick 3)")
 	f.IntVar(&s.size.Extra, "extra", 0, "measurements of arrivals, long ways and large values (default 3, quick 1)")
 	f.IntVar(&s.size.Pairs, "pairs", 0, "measurements of those whose tail latencies are compared (default 9, quick 5)")
 	f.StringVar(&s.results, "results", "results", "directory for the result files; empty: write none")
 	f.StringVar(&s.profiles, "profiles", "", "existing directory for CPU profiles of the engine; empty: take none")
-	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 12m, quick 30s)")
+	f.DurationVar(&s.budget, "budget", 0, "after this, disturbed measurements are not repeated (default 8m, quick 20s)")
 	f.StringVar(&s.redraw, "redraw", "", "measure nothing: write tables, chart and bars of this result file again, beside it")
 	f.StringVar(&s.publish, "publish", "", "measure nothing: put the newest full result into README.md and docs of this directory")
 	if err := f.Parse(args); err != nil {
@@ -50,7 +50,7 @@ func parse(args []string) (s settings, err error) {
 	}
 	d, budget := plan.Size{Cell: time.Second, Compared: 5, Pairs: 9, Extra: 3}, plan.FullBudget
 	if s.quick {
-		d, budget = plan.Size{Cell: 300 * time.Millisecond, Compared: 3, Pairs: 5, Extra: 1}, plan.QuickBudget
+		d, budget = plan.Size{Cell: 250 * time.Millisecond, Compared: 3, Pairs: 5, Extra: 1}, plan.QuickBudget
 	}
 	s.size.Cell = cmp.Or(s.size.Cell, d.Cell)
 	s.size.Compared = cmp.Or(s.size.Compared, d.Compared)

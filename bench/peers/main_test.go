@@ -76,7 +76,7 @@ func TestFlagsHaveDefaultsAndBounds(t *testing.T) {
 	require.Equal(t, report.Full, s.kind())
 	s, err = parse([]string{"-quick", "-rounds", "5"})
 	require.NoError(t, err)
-	require.Equal(t, 300*time.Millisecond, s.size.Cell)
+	require.Equal(t, 250*time.Millisecond, s.size.Cell)
 	require.Equal(t, 5, s.size.Rounds)
 	require.Equal(t, report.Quick, s.kind())
 	s, err = parse([]string{"-bars", "B1"})

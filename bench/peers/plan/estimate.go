@@ -8,12 +8,12 @@ import (
 
 // For how long disturbed cells are measured again, so that a run has an end: 30 minutes, quick 4.
 const (
-	FullBudget  = 12 * time.Minute
-	QuickBudget = 30 * time.Second
+	FullBudget  = 8 * time.Minute
+	QuickBudget = 20 * time.Second
 )
 
 const (
-	aroundCell = 160 * time.Millisecond // a process, a connection, a look at the machine
+	aroundCell = 200 * time.Millisecond // a process, a connection, a look at the machine
 	fillCell   = 3 * time.Second        // to put a million commands under way and get them back
 	mostTries  = 3                      // of a cell that the machine disturbs
 )

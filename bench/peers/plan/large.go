@@ -20,6 +20,7 @@ const (
 	nearRow   = "no delay, window 65536"
 	roundTrip = 20 * time.Millisecond
 	slowPace  = 10_000_000 // bytes a second that the slow server reads
+	sameShare = 0.5        // of what the slowest takes, offered to all
 	openCalls = 1024       // goroutines that take arrivals
 	largeCall = 16         // callers with large values
 )
@@ -41,6 +42,9 @@ func slowRow(size int) string  { return "values of " + bytesName(size) }
 func openRow(who string, share int) string { return fmt.Sprintf("%s %d %%", who, share) }
 
 func capacityRow(who string) string { return who + " " + capacity }
+
+// sameRow labels a contender at the rate that all are offered.
+func sameRow(who string) string { return who + " same rate" }
 
 func offered(r *Row) int { return int(r.Offer.Share*100 + 0.5) }
 
@@ -98,6 +102,15 @@ func openLoop(s Size, server string) Table {
 		t.Rows = append(t.Rows, Row{
 			Label: openRow("noop", share), Contender: "noop", Rounds: 1, Group: i + 1,
 			Offer: &Offer{float64(share) / 100, capacityRow(ours)},
+		})
+	}
+	for _, c := range append(who, contend.Contender{Name: "noop"}) {
+		rounds := s.Extra
+		if c.Name == "noop" {
+			rounds = 1
+		}
+		t.Rows = append(t.Rows, Row{
+			Label: sameRow(c.Name), Contender: c.Name, Rounds: rounds, Group: len(shares) + 1, Offer: &Offer{Share: sameShare},
 		})
 	}
 	return t
@@ -167,6 +180,7 @@ func largeBars() (out []Bar) {
 		for _, share := range shares {
 			out = append(out, open(openTable+"."+server, server, share))
 		}
+		out = append(out, same(openTable+"."+server, server))
 	}
 	for _, n := range farWindows {
 		if n == farWindows[len(farWindows)-1] {

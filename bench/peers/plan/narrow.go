@@ -67,9 +67,15 @@ func (t *Table) Rate(r *Row) float64 {
 	if r.Offer == nil {
 		return 0
 	}
-	of := t.Row(r.Offer.Of)
-	if of == nil || len(of.Results) == 0 {
-		return 0
+	least := 0.0
+	for i := range t.Rows {
+		of := &t.Rows[i]
+		if of.Label != r.Offer.Of && (r.Offer.Of != "" || of.Offer != nil) || len(of.Results) == 0 {
+			continue
+		}
+		if rate := of.Median(Rate); least == 0 || rate < least {
+			least = rate
+		}
 	}
-	return r.Offer.Share * of.Median(Rate)
+	return r.Offer.Share * least
 }

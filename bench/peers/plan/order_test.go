@@ -74,6 +74,7 @@ func TestGroupsAreMeasuredOneAfterTheOther(t *testing.T) {
 		"fullduplex 10 %", "valkey-go 10 %", "radix 10 %", "noop 10 %",
 		"fullduplex 50 %", "valkey-go 50 %", "radix 50 %", "noop 50 %",
 		"fullduplex 90 %", "valkey-go 90 %", "radix 90 %", "noop 90 %",
+		"fullduplex same rate", "valkey-go same rate", "radix same rate", "noop same rate",
 	}, order(table, Bars(), nil, 0))
 	require.Equal(t, []string{"radix 10 %", "valkey-go 10 %", "fullduplex 10 %"}, order(table, Bars(), nil, 1)[3:6])
 
@@ -81,6 +82,9 @@ func TestGroupsAreMeasuredOneAfterTheOther(t *testing.T) {
 	table.Row("radix capacity").Results = []load.Result{{Rate: 1000}, {Rate: 3000}, {Rate: 2000}}
 	require.Equal(t, 1000.0, table.Rate(table.Row("radix 50 %")))
 	require.Zero(t, table.Rate(table.Row("radix capacity")), "it takes what it can")
+	table.Row("fullduplex capacity").Results = []load.Result{{Rate: 9000}}
+	table.Row("radix 50 %").Results = []load.Result{{Rate: 1}}
+	require.Equal(t, 1000.0, table.Rate(table.Row("fullduplex same rate")), "half of what the slowest takes")
 }
 
 func TestThePeersOfTheExtraTablesAreTheBestOfThisRunElseOfAnEarlierOne(t *testing.T) {
@@ -108,9 +112,11 @@ func TestAnOpenBarComparesAtTheSameShareOfCapacity(t *testing.T) {
 	}
 	table.Row("fullduplex 50 %").Results[0].P99 = 500
 	table.Row("radix 50 %").Results[0].P99 = 800
+	table.Row("fullduplex same rate").Results[0].P99 = 250
 	o := bar(t, "OPEN.redis.50").Judge(Set{*table})
 	require.Equal(t, "radix 50 %", o.Against)
 	require.InDelta(t, 0.625, *o.Ratio, 1e-9)
+	require.InDelta(t, 0.25, *bar(t, "OPEN.redis.same").Judge(Set{*table}).Ratio, 1e-9)
 	require.InDelta(t, 1, *bar(t, "OPEN.redis.90").Judge(Set{*table}).Ratio, 1e-9)
 }
 
@@ -136,7 +142,7 @@ func TestMemoryBeforeASlowServerIsMeasuredByTheLimits(t *testing.T) {
 func TestARunHasTheTimeItMayTake(t *testing.T) {
 	full := Tables(size)
 	require.Less(t, Estimate(full, Bars(), size, FullBudget), 30*time.Minute)
-	quick := Size{Cell: 300 * time.Millisecond, Rounds: 3, Compared: 3, Pairs: 5, Extra: 1}
+	quick := Size{Cell: 250 * time.Millisecond, Rounds: 3, Compared: 3, Pairs: 5, Extra: 1}
 	few := Tables(quick)
 	known := Tables(quick)
 	for i := range known {

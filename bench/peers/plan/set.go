@@ -27,7 +27,7 @@ type Row struct {
 // Offer is a rate of arrivals: a share of what another row of the same table was measured to take.
 type Offer struct {
 	Share float64 `json:"share"`
-	Of    string  `json:"of"` // label
+	Of    string  `json:"of,omitempty"` // label; empty: the one that took least
 }
 
 // Spec is what a row of t runs; contender, addresses and rates are not in it.

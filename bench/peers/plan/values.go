@@ -174,7 +174,16 @@ func bounded(size int) Bar {
 
 // open compares 99th percentiles at the same share of each client's own capacity.
 func open(table, server string, share int) Bar {
-	group := func(r *Row, _ contend.Contender) bool { return r.Offer != nil && offered(r) == share }
+	group := func(r *Row, _ contend.Contender) bool {
+		return r.Offer != nil && r.Offer.Of != "" && offered(r) == share
+	}
 	return best("OPEN."+id(server, share), table, openRow(ours, share),
 		fmt.Sprintf("p99 from the time due, arrivals at %d %% of capacity", share), P99, false, group, none, 1)
+}
+
+// same compares 99th percentiles when all are offered the same.
+func same(table, server string) Bar {
+	group := func(r *Row, _ contend.Contender) bool { return r.Offer != nil && r.Offer.Of == "" }
+	return best("OPEN."+server+".same", table, sameRow(ours), "p99 from the time due, all at half of what the slowest takes", P99, false,
+		group, none, 1)
 }
