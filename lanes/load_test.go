@@ -35,6 +35,7 @@ func (r *rig) free(token string) int {
 func TestEveryWayOfSubmittingIsLoadUntilItHasSettledAndNoLonger(t *testing.T) {
 	o := &outcomes{}
 	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
 	ways := map[string]func(r *rig, key, other string){
 		"Do":     func(r *rig, key, _ string) { _ = r.Do(bg, of(key, "x")) },
 		"Submit": func(r *rig, key, _ string) { _ = r.Submit(bg, of(key, "x"), o) },
