@@ -53,8 +53,8 @@ func TestNoPrintedFormOfAnythingShowsThePassword(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = c.Close(); <-c.Done() }()
 	for what, v := range map[string]any{
-		"Options": o, "*Options": &o, "what a Client keeps": struct{ options Options }{c.options}, // all of it would be read without its locks
-		
+		// Not the Client as a whole, which package fmt would read without its locks.
+		"Options": o, "*Options": &o, "what a Client keeps": struct{ options Options }{c.options},
 		"pool.Options": o.pool(), "pool.Options of lent ones": o.lentPool(), "fdengine.Options": o.engine(nil), "Stats": c.Stats(),
 		"pool.Dial": pool.Dial{Username: "u", Password: secret}, "*pool.Dial": &pool.Dial{Password: secret},
 		"Cmd": NewCmd("AUTH", "u", secret), "Tx": NewTx(NewCmd("AUTH", secret)), "SET": Set("k", secret),
