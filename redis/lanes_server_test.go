@@ -143,7 +143,7 @@ func TestTheOrderOfEachKeyIsKeptOverLanesWhileTheServerIsKilledAndStartedAgain(t
 	}
 	sum := c.Stats()
 	require.Equal(t, sum.Engine.Accepted, sum.Engine.Settled)
-	require.GreaterOrEqual(t, sum.Engine.Sessions, uint64(4*(*kills)))
+	require.Greater(t, sum.Engine.Sessions, uint64(4), "the first four, and more after each kill that met a connection")
 	require.Positive(t, sum.Engine.Replays)
 	t.Logf("%d kills, 4 lanes: %d appended, %d replays, %d maybe, %d sessions", *kills, total, sum.Engine.Replays,
 		sum.Engine.Maybe, sum.Engine.Sessions)
