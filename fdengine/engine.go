@@ -47,8 +47,9 @@ type Engine struct {
 
 	clock    atomic.Int64 // coarse, ns since base
 	rejected atomic.Uint64
-	caught   atomic.Uint64 // panics in foreign code
-	moved    atomic.Uint64 // carries another engine adopted
+	standby  atomic.Pointer[session] // its reader stands by; set under the lock
+	caught   atomic.Uint64           // panics in foreign code
+	moved    atomic.Uint64           // carries another engine adopted
 
 	wake      chan struct{} // cap 1: the engine goroutine
 	sweepWake chan struct{} // cap 1: the sweeper
@@ -87,7 +88,7 @@ func New(o Options) (*Engine, error) {
 	e.room.bytes = e.opt.WindowBytes + e.opt.QueueBytes
 	e.calls.New, e.drafts.New, e.batches.New = newCall, newDraft, newBatch
 	e.leaseCtx, e.leaseStop = context.WithCancel(context.Background())
-	if e.opt.LoneCaller && e.opt.mayGoSolo() {
+	if e.opt.LoneCaller >= 0 && e.opt.mayGoSolo() {
 		e.soloAfter = soloAfter
 	}
 	e.sweepParked = true

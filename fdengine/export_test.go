@@ -35,13 +35,13 @@ func LegalMoves() map[string][]string {
 	return out
 }
 
-// SetSoloAfter changes how many lone replies in a row make the reader stand by; 0 = none ever do. To be called before
+// SetSoloAfter changes how many lone replies in a row make the reader stand by, on any connection; 0 = none ever do. To be called before
 // the first command. An engine whose options forbid it stays as it is.
 func (e *Engine) SetSoloAfter(n int) {
 	e.log.Lock()
 	defer e.log.Unlock()
 	if e.opt.mayGoSolo() {
-		e.soloAfter = n
+		e.soloAfter, e.opt.LoneCaller = n, 1
 	}
 }
 

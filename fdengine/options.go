@@ -38,7 +38,7 @@ type Options struct {
 	MaxRefusals  int           // sends of one command answered by RetryHere; default 32, negative = none
 	MaxRedirects int           // Reroutes of one command; default 8, negative = none
 	CutOnCancel  bool          // a caller who leaves a command on the wire cuts the connection: for lent ones, where it may block
-	LoneCaller   bool          // a caller who is alone writes and reads for itself: half its latency; a reply nobody asked for may then reach the next command, see docs/ENGINE.md
+	LoneCaller   int           // a caller who is alone writes and reads for itself: half its latency. 0 = where the socket can be looked at before, 1 = everywhere, see docs/ENGINE.md; negative = never
 	StrictOrder  bool          // at a cut, everything published after a failed command fails as well
 
 	Limiter  Limiter

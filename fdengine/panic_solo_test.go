@@ -53,7 +53,7 @@ func TestForeignCodeThatFailsOnALoneCallersGoroutineCostsWhatItCostsElsewhere(t 
 				conn := &touchy{}
 				o := setup{
 					Server: script{"bad": always(c.then)}.options(), Wrap: firstOnly(conn),
-					Engine: fdengine.Options{LoneCaller: true, Protocol: judged(here("Next"), here("Verdict"))},
+					Engine: fdengine.Options{LoneCaller: 1, Protocol: judged(here("Next"), here("Verdict"))},
 				}
 				bubble(t, o, func(t *testing.T, r *rig) {
 					r.alone(1)
@@ -106,7 +106,7 @@ func TestForeignCodeThatFailsOnALoneCallersGoroutineCostsWhatItCostsElsewhere(t 
 // Covers: E-11
 func TestWhoeverComesBesideALoneCallerIsServedAtOnce(t *testing.T) {
 	s := script{"slow": always(scripted.Delay(time.Second))}
-	bubble(t, setup{Server: s.options(), Engine: fdengine.Options{LoneCaller: true}}, func(t *testing.T, r *rig) {
+	bubble(t, setup{Server: s.options(), Engine: fdengine.Options{LoneCaller: 1}}, func(t *testing.T, r *rig) {
 		r.alone(1)
 		slow := scripted.Echo("slow")
 		done := r.later(bg, slow)

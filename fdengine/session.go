@@ -66,6 +66,9 @@ func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s.low, s.told, s.since = 1, 1, s.started
 	s.base, s.active, s.useful = s.started, s.started, s.started
 	s.alone = e.alone
+	if s.maySolo = e.soloAfter > 0; s.maySolo && e.opt.LoneCaller == 0 {
+		_, s.maySolo = conn.Readable()
+	}
 	if s.buf = e.readBuf; s.buf == nil {
 		s.buf = make([]byte, readBuffer)
 	}

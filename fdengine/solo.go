@@ -11,8 +11,9 @@ import (
 // the same and so is the code; only the goroutine is another. Whoever else comes along, and the sweeper when nobody
 // does, calls the reader back.
 //
-// Options.LoneCaller asks for it, because it weakens one promise: while the reader stands by nobody sees what the server says
-// unasked, and a surplus reply that comes then is taken for the answer to the next lone command (E-1 holds without the option).
+// While the reader stands by nobody sees what the server says unasked, and a surplus reply must not be taken for the answer to
+// the next lone command. So the caller looks at the socket first, and has the reader's part done before it submits. Where that
+// is not possible (TLS, connections that are no sockets) nobody goes solo, unless Options.LoneCaller says that it may.
 //
 // A caller takes the roles only if nothing but its reply can end its wait: a ctx that can end, or a timeout, would have
 // to interrupt its read. And it runs nobody else's code: it stops at the first frame that is not of its own reply, and
@@ -30,6 +31,8 @@ type solo struct {
 	helped   bool          // and takes so long that the reader was called back meanwhile
 	awaited  bool          // and the reader, at its end, waits for the caller to leave
 	resume   chan struct{} // cap 1: the reader is to read again
+
+	maySolo bool // on this connection
 
 	lone     bool // the chunk at hand has answered a caller who may go solo
 	standing bool // the reader goroutine has decided to stand by
@@ -54,9 +57,43 @@ func (e *Engine) seize(r *carry.Record[entry]) (s *session, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	s.vacant, s.inline, s.vacantAt = false, true, e.clock.Load()
+	s.inline, s.vacantAt = true, e.clock.Load()
+	s.setVacant(false)
 	s.begin(span, 0)
 	return s, true
+}
+
+// setVacant says whether the reader stands by. Under the lock.
+func (s *session) setVacant(is bool) {
+	s.vacant = is
+	if is {
+		s.e.standby.Store(s)
+	} else {
+		s.e.standby.Store(nil)
+	}
+}
+
+// lookFirst is called by a caller who may go solo, before it submits: what the server said while nobody read is read
+// first, because it answers nothing that is yet to be sent.
+func (e *Engine) lookFirst() {
+	s := e.standby.Load()
+	if s == nil {
+		return
+	}
+	if now, _ := s.conn.Readable(); !now {
+		return
+	}
+	e.log.Lock()
+	mine := s.vacant && e.sess == s && !s.dead
+	if mine {
+		s.setVacant(false)
+		s.byCaller, s.served = true, false
+	}
+	e.log.Unlock()
+	if mine {
+		defer s.handBack()
+		s.step()
+	}
 }
 
 // goSolo writes the caller's request and reads until the reply to it has come, or the connection has failed; then the
@@ -101,7 +138,8 @@ func (s *session) handBack() {
 	case s.inChunk || s.w > s.r || waits > 0 || inFlight > 0 || s.dead || s.ending != reasonNone || s.stopping.Load():
 		s.callReader()
 	default:
-		s.vacant, s.vacantAt = true, e.rouse() // the sweeper is to look after it
+		s.setVacant(true)
+		s.vacantAt = e.rouse() // the sweeper is to look after it
 	}
 	l.Unlock()
 	if cut {
@@ -124,7 +162,8 @@ func (s *session) readerEnds() {
 
 // callReader makes the reader goroutine read again. Under the lock; only when it stands by or is about to, and once.
 func (s *session) callReader() {
-	s.vacant, s.streak = false, 0
+	s.setVacant(false)
+	s.streak = 0
 	s.resume <- struct{}{}
 }
 
@@ -154,7 +193,7 @@ func (s *session) watch(replies uint64, now int64) {
 	e := s.e
 	lone := s.lone && replies == 1
 	s.lone = false
-	if s.byCaller || s.helped || replies == 0 || e.soloAfter == 0 {
+	if s.byCaller || s.helped || replies == 0 || !s.maySolo {
 		return
 	}
 	waits, _ := e.log.Queued()
@@ -164,7 +203,8 @@ func (s *session) watch(replies uint64, now int64) {
 		return
 	}
 	if s.streak++; s.streak >= e.soloAfter && !s.dead && !e.stopping && s.ending == reasonNone && !s.stopping.Load() {
-		s.vacant, s.vacantAt, s.standing = true, now, true
+		s.setVacant(true)
+		s.vacantAt, s.standing = now, true
 		e.rouse() // the sweeper is to look after it
 	}
 }

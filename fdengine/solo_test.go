@@ -19,7 +19,7 @@ import (
 func TestALoneCallerServesItselfAfterEightLoneRepliesAndNotBefore(t *testing.T) {
 	l := &looks{}
 	wrap := func(c net.Conn) net.Conn { return looker{c.(*memnet.Conn), l} }
-	bubble(t, setup{Wrap: wrap, Engine: fdengine.Options{LoneCaller: true}}, func(t *testing.T, r *rig) {
+	bubble(t, setup{Wrap: wrap, Engine: fdengine.Options{LoneCaller: 1}}, func(t *testing.T, r *rig) {
 		for i := range 12 {
 			c := scripted.Echo("c" + itoa(i))
 			require.NoError(t, r.Do(bg, c))
@@ -41,7 +41,7 @@ func TestALoneCallerServesItselfAfterEightLoneRepliesAndNotBefore(t *testing.T) 
 		}
 		require.Equal(t, 1, r.server.Conns())
 	})
-	bubble(t, setup{Wrap: wrap, Engine: fdengine.Options{LoneCaller: true}}, func(t *testing.T, r *rig) {
+	bubble(t, setup{Wrap: wrap, Engine: fdengine.Options{LoneCaller: 1}}, func(t *testing.T, r *rig) {
 		for i := range 5 {
 			require.NoError(t, r.Do(bg, scripted.Echo("c"+itoa(i))))
 		}

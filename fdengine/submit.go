@@ -64,6 +64,9 @@ func (e *Engine) launch(ctx context.Context, cmd Command, c *call, s *carry.Stre
 			d.rec.Attach(&c.ticket)
 		}
 		d.solo = c.plain && e.soloAfter > 0
+		if d.solo {
+			e.lookFirst()
+		}
 		solo, err = e.admit(ctx, d, false)
 		c.start = d.rec.Start
 	}

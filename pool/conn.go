@@ -94,6 +94,15 @@ func (c *Conn) Write(b []byte) (int, error) {
 // changes. 1 is the default, to which Put returns. Safe for concurrent use with Read.
 func (c *Conn) Gather(n int) bool { return c.direct != nil && c.direct.gather(n) }
 
+// Readable says whether a Read would return at once: with bytes, the end of the stream or an error. It does not block. known:
+// this connection can be looked at; else nothing is known.
+func (c *Conn) Readable() (now, known bool) {
+	if c.direct == nil {
+		return false, false
+	}
+	return c.direct.readable(), true
+}
+
 // Abort closes the raw socket at once, without a TLS alert or lingering on unsent data. Safe from any
 // goroutine, any number of times; it makes blocked reads and writes return. A Close that panics, or ends its
 // goroutine, is an error.

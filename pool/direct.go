@@ -27,10 +27,19 @@ type direct struct {
 	in   transfer
 	out  transfer
 	low  atomic.Int32 // a Read waits for that many bytes
-	look struct {     // the argument of ppoll(2)
-		fd     unix.PollFd
-		atOnce unix.Timespec
+	look look         // of a Read
+	peep struct {
+		sync.Mutex
+		look
+		step func(fd uintptr)
+		seen bool
 	}
+}
+
+// look is the argument of ppoll(2).
+type look struct {
+	fd     unix.PollFd
+	atOnce unix.Timespec
 }
 
 // transfer is one direction. What cannot have it at once takes the way of package net.
@@ -60,6 +69,7 @@ func directFor(stream, raw net.Conn) *direct {
 	d := &direct{conn: raw, sock: sock}
 	d.low.Store(1)
 	d.in.step, d.out.step = d.receive, d.send
+	d.peep.step = func(fd uintptr) { d.peep.seen = d.peep.at(fd) }
 	return d
 }
 
@@ -114,7 +124,7 @@ func (d *direct) receive(fd uintptr) bool {
 	t := &d.in
 	if t.wait {
 		t.wait = false
-		if !d.readable(fd) {
+		if !d.look.at(fd) {
 			return false
 		}
 	}
@@ -147,16 +157,24 @@ func (d *direct) gather(n int) bool {
 	return true
 }
 
-// readable says whether the poller would wake a Read now. What woke it before it began to wait is not told again, so that
-// one has to look.
-func (d *direct) readable(fd uintptr) bool {
+// at says whether the poller would wake a Read now. What woke it before it began to wait is not told again, so that one
+// has to look.
+func (l *look) at(fd uintptr) bool {
 	for {
-		d.look.fd = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP}
-		n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&d.look.fd)), 1, uintptr(unsafe.Pointer(&d.look.atOnce)), 0, 0, 0)
+		l.fd = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
+		n, _, e := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&l.fd)), 1, uintptr(unsafe.Pointer(&l.atOnce)), 0, 0, 0)
 		if e != syscall.EINTR {
 			return n > 0 || e != 0
 		}
 	}
+}
+
+// readable says whether a Read would return at once.
+func (d *direct) readable() bool {
+	p := &d.peep
+	p.Lock()
+	defer p.Unlock()
+	return d.sock.Control(p.step) != nil || p.seen
 }
 
 // directMax bounds what one call copies, and with it how long its CPU is out of the scheduler's reach.
