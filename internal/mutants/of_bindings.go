@@ -64,6 +64,24 @@ func ofBindings() []Mutant {
 			Kill:   []Killer{by("redis", "TestURLsAreReadAndWhatIsNotUnderstoodIsAnErrorWithoutThePassword")},
 		},
 		{
+			Name: "client-keeps-password", File: "redis/client.go",
+			Old: "options: o.sealed(),", New: "options: o,",
+			Breaks: "a Client that is printed shows the password",
+			Kill:   []Killer{by("redis", "TestNoPrintedFormOfAnythingShowsThePassword")},
+		},
+		{
+			Name: "quoted-password-shown", File: "redis/wire.go",
+			Old: "least := min(quoted, len(secret))", New: "least := len(secret)",
+			Breaks: "a part of the password that a server quotes is in the error",
+			Kill:   []Killer{by("redis", "TestNoErrorEventOrLogLineOfARefusedPasswordShowsIt")},
+		},
+		{
+			Name: "dial-shows-password", File: "pool/dial_print.go",
+			Old: `s += "password *** "`, New: `s += "password " + d.Password`,
+			Breaks: "what a handshake gets shows the password when it is printed",
+			Kill:   []Killer{by("redis", "TestNoPrintedFormOfAnythingShowsThePassword")},
+		},
+		{
 			Name: "readonly-keeps-connection", File: "redis/verdicts.go",
 			Old: `{code: "READONLY", v: elsewhere},`, New: `{code: "READONLY", v: later},`,
 			Breaks: "writes are tried again on the connection to a demoted server",

@@ -71,6 +71,12 @@ func ofReplies() []Mutant {
 			Kill:   []Killer{by("fdengine", "TestAREADONLYRetiresTheConnectionOnceAndInnocentsGetTheirReplies")},
 		},
 		{
+			Name: "push-over-limit-buffered", File: reader,
+			Old: "case kind == KindPush && max(n, need) > s.e.opt.MaxReply:", New: "case kind == KindPush && n < 0:",
+			Breaks: "a push beyond MaxReply is buffered",
+			Kill:   []Killer{by("fdengine", "TestAPushBeyondTheLimitCutsTheConnectionAndIsChargedToNobody")},
+		},
+		{
 			Name: "push-taken-for-reply", File: reader,
 			Old: "case kind == KindPush:", New: "case kind == KindPush && s.e.opt.OnPush != nil:",
 			Breaks: "a push is paired with a command",
