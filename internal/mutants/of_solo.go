@@ -42,9 +42,15 @@ func ofSolo() []Mutant {
 		},
 		{
 			Name: "sweeper-sleeps-while-nobody-reads", File: solo,
-			Old: "s.vacant, s.vacantAt = true, e.rouse()", New: "s.vacant, s.vacantAt = true, e.clock.Load()",
+			Old: "s.vacantAt = e.rouse() // the", New: "s.vacantAt = e.clock.Load() // the",
 			Breaks: "the end of an idle connection is noticed late behind a slow lone call",
 			Kill:   []Killer{by("fdengine", "TestWhatTheServerDoesBehindALonePhaseIsNoticedWithinTwoTicks")},
+		},
+		{
+			Name: "lone-caller-does-not-look", File: solo,
+			Old: "if now, _ := s.conn.Readable(); !now {", New: "if now, _ := s.conn.Readable(); now || !now {",
+			Breaks: "what the server said while nobody read is the answer to the next lone command",
+			Kill:   []Killer{by("fdengine", "TestWhatTheServerSaysWhileNobodyReadsIsNotTheAnswerToTheNextLoneCommand")},
 		},
 		{
 			Name: "no-look-before-the-put", File: "fdengine/session.go",
