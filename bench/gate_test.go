@@ -36,6 +36,19 @@ func TestNoAllocationPerDo(t *testing.T) {
 	}), few)
 }
 
+func TestNoAllocationPerLargeDo(t *testing.T) {
+	r := counting(t)
+	r.warm(t)
+	cmd := set(64 << 10)
+	require.Less(t, allocated(t, 100, func() {
+		for range 100 {
+			if err := r.Do(context.Background(), cmd); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}), 0.1)
+}
+
 func TestNoAllocationPerDoWithACancellableContext(t *testing.T) {
 	r := counting(t)
 	r.warm(t)

@@ -7,7 +7,8 @@ const (
 	blockRecords = 600
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest = 16 << 10
-	maxFree    = 12 // recycled blocks kept
+	maxFree    = 12       // recycled blocks kept
+	maxSpare   = 16 << 20 // bytes of recycled big blocks kept
 )
 
 type block[T any] struct {
@@ -18,7 +19,8 @@ type block[T any] struct {
 	dead       int  // records at or behind the cursor that are not to be sent
 	quiet      int  // records without reply
 	passed     bool // the cursor has left it: all published
-	big        bool // one record, foreign buffer
+	big        bool // one record, with a buffer of its own
+	ours       bool // which may be encoded into again: see Trade
 	back       int  // the records from this index on came back by Splice
 	prev, next *block[T]
 }
@@ -32,6 +34,51 @@ func (b *block[T]) bytes(r *Record[T]) []byte { return b.mem[r.off : r.off+r.siz
 // bigBlock returns a block for one record with these bytes; buf may be empty with room for them.
 func bigBlock[T any](buf []byte) *block[T] {
 	return &block[T]{mem: buf[:cap(buf)], buf: buf, recs: make([]Record[T], 1), big: true}
+}
+
+// spares are big blocks that were answered, for their buffers to be encoded into again: a big request would else cost an
+// allocation of its size each time.
+type spares[T any] struct {
+	blocks []*block[T]
+	bytes  int
+	left   []byte // the buffer of the one taken last
+}
+
+// keep takes b, unless that would be too much.
+func (s *spares[T]) keep(b *block[T]) {
+	if b.mem == nil || s.bytes+cap(b.mem) > maxSpare {
+		return
+	}
+	clear(b.recs)
+	*b = block[T]{mem: b.mem, recs: b.recs, big: true}
+	s.blocks = append(s.blocks, b)
+	s.bytes += cap(b.mem)
+}
+
+// trade returns a block that holds enc, and leaves a buffer of about that size, if there is one.
+func (s *spares[T]) trade(enc []byte) *block[T] {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		b := s.blocks[i]
+		if size := cap(b.mem); len(enc) <= size && size <= 4*len(enc) {
+			last := len(s.blocks) - 1
+			s.blocks[i], s.blocks[last] = s.blocks[last], nil
+			s.blocks = s.blocks[:last]
+			s.bytes -= size
+			s.left = b.mem[:0]
+			b.mem, b.buf = enc[:cap(enc)], enc
+			return b
+		}
+	}
+	return bigBlock[T](enc)
+}
+
+// Trade is for the caller of an Append that has kept its buffer. ours: nobody else can have that buffer, so that it may be
+// used again once the record is answered. It returns such a buffer of about the same size, empty; nil when there is none.
+func (l *Log[T]) Trade(ours bool) []byte {
+	l.tail.ours = ours
+	spare := l.spares.left
+	l.spares.left = nil
+	return spare
 }
 
 // find returns the index of the record with that sequence number. Sequence numbers rise within a block.
@@ -104,6 +151,10 @@ func (l *Log[T]) take(size int) *block[T] {
 // give recycles a block that nothing points at.
 func (l *Log[T]) give(b *block[T]) {
 	b.prev, b.next = nil, nil
+	if b.big && b.ours {
+		l.spares.keep(b)
+		return
+	}
 	if b.big || cap(b.buf) > blockBytes || l.nfree >= maxFree {
 		return // to the garbage collector
 	}

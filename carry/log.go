@@ -45,8 +45,9 @@ type Log[T any] struct {
 	reading bool         // between Begin and End
 	untold  []End[T]     // outcomes for the next Settle or Cut to tell
 
-	free  *block[T]
-	nfree int
+	free   *block[T]
+	nfree  int
+	spares spares[T]
 }
 
 const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
@@ -140,7 +141,7 @@ func (l *Log[T]) queueHeld(s *Stream[T], r *Record[T], enc []byte) {
 
 // appendBig makes a block of its own of enc.
 func (l *Log[T]) appendBig(r *Record[T], enc []byte) {
-	b := bigBlock[T](enc)
+	b := l.spares.trade(enc)
 	l.insert(b, l.tail)
 	l.place(b, r, 0)
 	b.back = 1
@@ -362,6 +363,7 @@ func (l *Log[T]) release() {
 	if b.big && b == l.tail {
 		l.unlink(b)
 		l.at, l.ack, l.cur, l.pub = nil, 0, nil, 0
+		l.give(b)
 		return
 	}
 	if !b.big {
@@ -374,7 +376,7 @@ func (l *Log[T]) release() {
 func (l *Log[T]) Trim() {
 	l.seek() // past what died
 	l.release()
-	l.free, l.nfree = nil, 0
+	l.free, l.nfree, l.spares = nil, 0, spares[T]{}
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
 	}

@@ -1,6 +1,8 @@
 package fdengine
 
 import (
+	"unsafe"
+
 	"github.com/fdengine/fullduplex/carry"
 )
 
@@ -8,14 +10,21 @@ import (
 // few, used again at once and therefore warm, where the stacks of thousands of callers are cold: what lies here does
 // not lie there.
 type draft struct {
-	cmd  Command
-	spec Spec
-	rec  *carry.Record[entry]
-	enc  []byte
-	solo bool // its caller may write and read for itself
+	cmd   Command
+	spec  Spec
+	rec   *carry.Record[entry]
+	enc   []byte
+	base  []byte // what the encoder was given to append to
+	kept  bool   // the log has kept enc
+	spare []byte // and gave this
+	solo  bool   // its caller may write and read for itself
 }
 
-const keepScratch = 16 << 10
+// keepScratch is the largest buffer, in bytes, that a draft keeps for the next request. There are few drafts, and the garbage
+// collector takes those that nobody uses.
+const keepScratch = 4 << 20
+
+const leastScratch = 512
 
 func newDraft() any { return &draft{rec: new(carry.Record[entry])} }
 
@@ -25,17 +34,33 @@ func (d *draft) encode() (err error) {
 		d.spec = s.Spec()
 	}
 	_, d.rec.Judge = d.cmd.(Verdicter)
-	d.enc, err = d.cmd.AppendRequest(d.enc[:0])
+	d.base = d.enc[:0]
+	d.enc, err = d.cmd.AppendRequest(d.base)
 	return err
 }
 
-// discard makes d ready for the next request; the log has copied what it needs, or got the buffer.
+// ours says whether the request lies in the buffer that the encoder was given. One that returned another has grown that,
+// or has a buffer of its own, which must not be written to.
+func (d *draft) ours() bool {
+	return cap(d.base) > 0 && unsafe.SliceData(d.base) == unsafe.SliceData(d.enc)
+}
+
+// discard makes d ready for the next request; the log has copied what it needs, or kept the buffer.
 func (e *Engine) discard(d *draft) {
-	enc := d.enc[:0]
+	enc := d.base
+	switch size := max(cap(d.base), cap(d.enc), leastScratch); {
+	case d.kept && d.spare != nil:
+		enc = d.spare
+	case d.kept && d.ours(), cap(d.base) < len(d.enc):
+		enc = nil
+		if size <= keepScratch {
+			enc = make([]byte, 0, size) // so that the next one is encoded in place
+		}
+	}
 	if cap(enc) > keepScratch {
 		enc = nil
 	}
 	*d.rec = carry.Record[entry]{}
-	*d = draft{rec: d.rec, enc: enc}
+	*d = draft{rec: d.rec, enc: enc, base: enc}
 	e.drafts.Put(d)
 }

@@ -192,8 +192,8 @@ func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error
 			return nil, err
 		}
 	}
-	if e.append(d.rec, d.enc, d.spec.Timeout) {
-		d.enc = nil // the log has it now
+	if d.kept = e.append(d.rec, d.enc, d.spec.Timeout); d.kept {
+		d.spare = l.Trade(d.ours())
 	}
 	if d.solo {
 		if s, ok := e.seize(d.rec); ok {
