@@ -1,7 +1,9 @@
 package fdengine
 
+import "sync/atomic"
+
 // Callers that one chunk of replies has answered are woken in chains: the reader wakes the first, each wakes the next
-// before it returns to its user, and the last one wakes the writer. A reader that wakes them all hands half of them to an
+// before it returns to its user, and the last one of the last chain wakes the writer. A reader that wakes them all hands half of them to an
 // idle CPU, where they run against each other for one lock, on stacks and commands that are warm in the other CPU's cache:
 // on two CPUs that costs more than all the rest. A chain stays where it is as long as each link goes to sleep again soon;
 // one that does not is overtaken, because the scheduler gives the next link to an idle CPU after some microseconds.
@@ -9,10 +11,11 @@ package fdengine
 // chainMax bounds a chain, so that a big chunk wakes several at once.
 const chainMax = 64
 
-// chain is the answered calls that have not been woken. It belongs to whoever reads.
+// chain is the answered calls that have not been woken. It belongs to whoever reads, but for running.
 type chain struct {
 	first, tail *call
 	n           int
+	running     atomic.Int32 // chains whose last call has not been woken
 }
 
 // link puts an answered call at the end of the chain.
@@ -31,20 +34,18 @@ func (s *session) link(c *call) {
 
 // wakeChain wakes the first. No lock is held.
 func (s *session) wakeChain() {
-	if c := s.first; c != nil {
-		s.chain = chain{}
+	if c := s.endChain(); c != nil {
 		c.ready <- struct{}{}
 	}
 }
 
-// endChain makes the last of the chunk wake the writer, and returns the first, who is to be woken. Under the lock.
+// endChain returns the first, who is to be woken; the last one counts the chain out.
 func (s *session) endChain() (first *call) {
-	if s.tail != nil {
+	if first = s.first; first != nil {
 		s.tail.last = s
-		s.chained = true
+		s.running.Add(1)
+		s.first, s.tail, s.n = nil, nil, 0
 	}
-	first = s.first
-	s.chain = chain{}
 	return first
 }
 
@@ -60,9 +61,11 @@ func (c *call) pass() {
 		return
 	}
 	c.last = nil
+	if s.running.Add(-1) > 0 {
+		return
+	}
 	e := s.e
 	e.log.Lock()
-	s.chained = false
 	waits, _ := e.log.Queued()
 	wake := waits > 0 && e.parked && e.due() && e.unpark()
 	e.log.Unlock()

@@ -26,8 +26,8 @@ const (
 type gathering struct {
 	local   bool // the peer is on this host
 	near    bool // and the last round trip was short
-	chained bool // callers are waking each other, and the last will wake the writer
 	loose   bool // the reader may be in foreign code: the writer does not wait for the end of its chunk
+	tardy   bool // the reader or a chain has kept the writer waiting for a tick: it does not wait for them until the next chunk
 	force   bool // write what waits, whatever it is
 	probe   uint64
 	probeAt int64 // when the writer had written the records up to probe; 0 = no round trip is being measured
@@ -50,7 +50,7 @@ func (e *Engine) due() bool {
 
 // awaitsReader says that callers are being woken, who are about to submit again. Under the lock.
 func (s *session) awaitsReader(bytes int) bool {
-	return (s.e.log.Reading() || s.chained) && !s.loose && !s.force && bytes < yieldEnough
+	return (s.e.log.Reading() || s.running.Load() > 0) && !s.loose && !s.tardy && !s.force && bytes < yieldEnough
 }
 
 // letLoose is called by the reader before foreign code that may keep it for long: nobody waits for its chunk.
@@ -73,7 +73,7 @@ func (s *session) letLoose() {
 
 // overdue is called when something has waited for a tick of the sweeper: the peer is not as near as it was, or the
 // reader is held up. Under the lock.
-func (s *session) overdue() { s.force, s.near, s.chained = true, false, false }
+func (s *session) overdue() { s.force, s.near, s.tardy = true, false, true }
 
 // probeFrom starts to measure a round trip, unless one is being measured. Under the lock.
 func (s *session) probeFrom(published uint64, now int64) {

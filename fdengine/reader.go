@@ -188,7 +188,7 @@ func (s *session) process() bool {
 	var cut bool
 	l.Lock()
 	l.End(&s.chunk)
-	s.inChunk, s.loose = false, false
+	s.inChunk, s.loose, s.tardy = false, false, false
 	s.base = min(s.base+busy, now) // what foreign code took is not the peer's time; nor is it for the write:
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
