@@ -59,10 +59,11 @@ func (s *trickler) serve(c net.Conn) {
 		for at := time.Now(); time.Since(at) < 20*time.Microsecond || s.sent.Load() >= s.may.Load(); {
 			runtime.Gosched()
 		}
+		last := s.sent.Add(1) >= s.may.Load()
 		if _, err := c.Write([]byte("answer\n")); err != nil {
 			return
 		}
-		if s.sent.Add(1) >= s.may.Load() {
+		if last {
 			s.once.Do(func() { close(s.stopped) })
 		}
 	}
