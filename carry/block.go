@@ -132,8 +132,9 @@ func (b *block[T]) compact(from int) (cmds, bytes int) {
 	return cmds, bytes
 }
 
+// reset empties b. Its records stay as they are: each is written whole before it is used, and the owners were dropped when
+// they were settled.
 func (b *block[T]) reset() {
-	clear(b.recs[:b.n])
 	b.buf, b.n, b.dead, b.quiet, b.passed, b.back = b.buf[:0], 0, 0, 0, false, 0
 }
 

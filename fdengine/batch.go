@@ -3,6 +3,7 @@ package fdengine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -153,11 +154,15 @@ func (e *Engine) piece(ctx context.Context, b *batch, cmds []Command, from int) 
 	for ; i < len(cmds) && len(b.recs) < pieceCommands && size < pieceBytes; i++ {
 		// The capacity keeps a request that is to become a block of its own out of the shared buffer.
 		room := min(cap(buf)-len(buf), carry.BigRequest-1)
-		b.recs = append(b.recs, carry.Record[entry]{})
+		if len(b.recs) == cap(b.recs) {
+			b.recs = slices.Grow(b.recs, 1) // the new ones are zero
+		}
+		b.recs = b.recs[:len(b.recs)+1]
 		rec := &b.recs[len(b.recs)-1]
 		d := &b.draft
-		*d = draft{rec: rec, enc: buf[len(buf) : len(buf) : len(buf)+room]}
+		d.rec, d.enc = rec, buf[len(buf):len(buf):len(buf)+room]
 		if err := e.prepare(ctx, cmds[i], d); err != nil {
+			*rec = carry.Record[entry]{}
 			b.recs = b.recs[:len(b.recs)-1]
 			b.errs[i] = e.reject(err)
 			continue
@@ -222,6 +227,7 @@ func (e *Engine) admitPiece(ctx context.Context, b *batch, size int) error {
 			b.start = r.Start
 		}
 	}
+	e.narrow()
 	wake := e.parked && e.due() && e.unpark()
 	l.Unlock()
 	if wake {

@@ -32,6 +32,8 @@ func newDraft() any { return &draft{rec: new(carry.Record[entry])} }
 func (d *draft) encode() (err error) {
 	if s, ok := d.cmd.(Speccer); ok {
 		d.spec = s.Spec()
+	} else {
+		d.spec = Spec{}
 	}
 	_, d.rec.Judge = d.cmd.(Verdicter)
 	d.base = d.enc[:0]

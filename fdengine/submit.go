@@ -195,6 +195,7 @@ func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error
 	if d.kept = e.append(d.rec, d.enc, d.spec.Timeout); d.kept {
 		d.spare = l.Trade(d.ours())
 	}
+	e.narrow()
 	if d.solo {
 		if s, ok := e.seize(d.rec); ok {
 			l.Unlock()
@@ -236,7 +237,7 @@ func (e *Engine) refuses(s *carry.Stream[entry]) error {
 // maxSpan is the longest settle-by time; a longer one is none.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// append stamps r and puts it at the end of the log. Under the lock.
+// append stamps r and puts it at the end of the log; narrow must follow. Under the lock.
 func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duration) (kept bool) {
 	r.Start = e.rouse()
 	if timeout > 0 && timeout < maxSpan {
@@ -249,9 +250,7 @@ func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duratio
 		e.nextSettle = r.SettleBy
 	}
 	e.count.Accepted++
-	kept = e.log.Append(r, enc)
-	e.narrow()
-	return kept
+	return e.log.Append(r, enc)
 }
 
 // withdrawn ends a call whose caller left.
