@@ -1,4 +1,4 @@
-# Targets: demo test check fuzz bench peers killrun resumerun differential faults mutants cover vuln servers requirements
+# Targets: demo test check fuzz bench peers publish killrun resumerun differential faults mutants cover vuln servers requirements
 
 GO ?= go
 SHELL := bash
@@ -60,6 +60,11 @@ bench:
 # best peers of the last full result only, BARS=B1.64,B4 for some bars.
 peers:
 	cd bench/peers && $(GO) build -o bin/peers . && bin/peers $(if $(QUICK),-quick) $(if $(BARS),-bars $(BARS))
+
+# Puts the tables and the chart of the newest full result of make peers into README.md and docs.
+.PHONY: publish
+publish:
+	cd bench/peers && $(GO) build -o bin/peers . && bin/peers -publish ../..
 
 # 100,000 random commands through the engine and through another client, one at a time: the same replies.
 differential: servers

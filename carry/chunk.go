@@ -50,9 +50,6 @@ func (c *Chunk[T]) Take() {
 	c.settle()
 }
 
-// Taken is how many records were taken since Begin.
-func (c *Chunk[T]) Taken() int { return c.cmds }
-
 // Lead tells what was taken to Held before End, so that foreign code called by the reader finds the room its own
 // completion made. Without the lock.
 func (l *Log[T]) Lead(c *Chunk[T]) {

@@ -78,9 +78,6 @@ func (r *Record[T]) Attach(t *Ticket[T]) { r.ticket = t }
 // one may still look at t under a lock that does not guard it any more.
 func (t *Ticket[T]) Reusable() bool { return !t.moved }
 
-// Ticket returns what Attach set, or nil.
-func (r *Record[T]) Ticket() *Ticket[T] { return r.ticket }
-
 func (r *Record[T]) word() *uint32 {
 	if r.ticket != nil {
 		return &r.ticket.word
@@ -149,9 +146,6 @@ func (r *Record[T]) comeBack(to uint32) bool {
 	from := atomic.LoadUint32(&r.own)
 	return from&stateMask == away && atomic.CompareAndSwapUint32(r.word(), from, to)
 }
-
-// Size is the length of the encoded request in bytes.
-func (r *Record[T]) Size() int { return int(r.size) }
 
 // Sends counts the sends that left, refused ones included, not counting the one in progress.
 func (r *Record[T]) Sends() int { return int(r.sends) + int(r.refusals) }

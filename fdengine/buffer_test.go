@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,9 +33,11 @@ func TestABufferOfTheEncodersOwnIsNeverWrittenTo(t *testing.T) {
 				before := bytes.Clone(own.req[:cap(own.req)])
 				for i := range 20 {
 					require.NoError(t, r.Do(bg, own))
-					other := scripted.Echo(fmt.Sprintf("other%d", i))
-					other.Args = []string{strings.Repeat("x", size-i%7)}
-					require.NoError(t, r.Do(bg, other))
+					for j := range 1 + i%3 {
+						other := scripted.Echo(fmt.Sprintf("other%d-%d", i, j))
+						other.Args = []string{strings.Repeat("x", size-i%7)}
+						require.NoError(t, r.Do(bg, other))
+					}
 					require.Equal(t, before, own.req[:cap(own.req)])
 				}
 				require.NoError(t, r.DoBatch(bg, []fdengine.Command{own, scripted.Echo("b"), own, scripted.Echo("c")}, nil))
@@ -41,4 +45,49 @@ func TestABufferOfTheEncodersOwnIsNeverWrittenTo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Covers: E-36
+func TestBigRequestsArriveAsTheyWereEachTimeTheyAreSent(t *testing.T) {
+	var seen, wrong int
+	load := func(token string, size int) string { return strings.Repeat(token+".", size/(len(token)+1)) }
+	script := func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
+		if req.Token() == "PING" || len(req.Args) < 3 {
+			return scripted.Action{}
+		}
+		var size int
+		_, err := fmt.Sscanf(req.Token(), "t%d-", &size)
+		if err != nil || req.Args[2] != load(req.Token(), size) {
+			wrong++
+		}
+		if seen++; seen%7 == 0 {
+			return scripted.DropAfter()
+		}
+		return scripted.Action{}
+	}
+	bubble(t, setup{Server: scripted.Options{Script: script}}, func(t *testing.T, r *rig) {
+		for round := range 6 {
+			both := &outcomes{}
+			var cmds []*scripted.Cmd
+			for i := range 12 {
+				size := carry.BigRequest + 3000*(i%5)
+				c := scripted.ReplayEcho(fmt.Sprintf("t%d-%d-%d", size, round, i))
+				c.Args = []string{load(c.Token, size)}
+				c.Traits.Budget = 100
+				cmds = append(cmds, c)
+			}
+			submitAll(t, r, both, cmds...)
+			for _, c := range cmds[:2] {
+				small := scripted.ReplayEcho("s" + c.Token)
+				small.Traits.Budget = 100
+				require.NoError(t, r.Do(bg, small))
+			}
+			synctest.Wait()
+			for both.count() < len(cmds) {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+	require.Greater(t, seen, 6*12, "some were sent again")
+	require.Zero(t, wrong)
 }

@@ -178,14 +178,6 @@ func (e *Engine) signal() {
 	}
 }
 
-// kick is unpark and signal for rare events.
-func (e *Engine) kick() {
-	e.log.Lock()
-	e.unpark()
-	e.log.Unlock()
-	e.signal()
-}
-
 // settled counts one outcome. Under the lock.
 func (e *Engine) settled(f carry.Fate) {
 	e.count.Settled++

@@ -33,7 +33,6 @@ type modelOptions struct {
 	observer bool
 	reroute  rerouteMode
 	pushFail int // percent of OnPush that panic or exit
-	pings    bool
 }
 
 type rerouteMode uint8
@@ -165,9 +164,6 @@ type act struct {
 	name string
 	big  int // length of the answer, padded
 }
-
-// refuses says whether the server answers the attempt with a refusal that may go again.
-func (a act) refuses() bool { return a.Refuse != "" && !a.DropBefore }
 
 // dialFault is what is wrong with one connection from the start.
 type dialFault struct {

@@ -1,0 +1,56 @@
+package mutants
+
+// ofSockets breaks how bytes come and go: the socket, and the buffers that requests are encoded into.
+func ofSockets() []Mutant {
+	const direct, trickle, draft = "pool/direct.go", "fdengine/trickle.go", "fdengine/draft.go"
+	return []Mutant{
+		{
+			Name: "part-of-a-write-forgotten", File: direct,
+			Old: "\treturn t.n, err\n", New: "\tif err != nil {\n\t\treturn 0, err\n\t}\n\treturn t.n, nil\n",
+			Breaks: "what the kernel accepted before a deadline is called not sent",
+			Kill:   []Killer{by("pool", "TestAWriteThatItsDeadlineEndsSaysHowMuchTheKernelTook")},
+		},
+		{
+			Name: "gathering-without-a-look", File: direct,
+			Old: "\t\tif !d.look.at(fd) {\n", New: "\t\tif true {\n",
+			Breaks: "the end of a stream that came before the reader began to wait is not seen",
+			Kill:   []Killer{by("pool", "TestWhatEndsAWaitForSeveralBytes")},
+		},
+		{
+			Name: "two-writers-in-one-state", File: direct,
+			Old: "if len(b) == 0 || !d.out.TryLock() {", New: "if d.out.TryLock(); len(b) == 0 {",
+			Breaks: "two goroutines that write to one connection tear each other's bytes",
+			Kill:   []Killer{by("pool", "TestSeveralGoroutinesMayWriteToASocketAtOnce")},
+		},
+		{
+			Name: "put-while-gathering", File: "pool/put.go",
+			Old: "\tc.Gather(1)\n", New: "",
+			Breaks: "the next holder of a connection waits for bytes that do not come",
+			Kill:   []Killer{by("pool", "TestPutReturnsToReadsThatWaitForAnything")},
+		},
+		{
+			Name: "waits-for-what-does-not-come", File: "fdengine/sweeper.go",
+			Old: "\t\tlower = s.dried(now)\n", New: "\t\t_ = s.dried\n",
+			Breaks: "replies that have arrived are held back until a slow command behind them is done",
+			Kill:   []Killer{by("fdengine", "TestNoReplyWaitsForOneThatDoesNotCome")},
+		},
+		{
+			Name: "every-reply-by-itself", File: trickle,
+			Old: "\treturn s.low != s.told\n", New: "\treturn false\n",
+			Breaks: "a server that writes each reply by itself makes the reader read each by itself",
+			Kill:   []Killer{by("fdengine", "TestRepliesThatTrickleAreReadSeveralAtATime")},
+		},
+		{
+			Name: "buffer-of-a-caller", File: draft,
+			Old: "return cap(d.base) > 0 && unsafe.SliceData(d.base) == unsafe.SliceData(d.enc)", New: "_ = unsafe.SliceData(d.base)\n\treturn true",
+			Breaks: "the engine writes into memory that belongs to a command",
+			Kill:   []Killer{by("fdengine", "TestABufferOfTheEncodersOwnIsNeverWrittenTo")},
+		},
+		{
+			Name: "buffer-still-in-the-log", File: draft,
+			Old: "\tcase d.kept && d.ours(), cap(d.base) < len(d.enc):\n", New: "\tcase cap(d.base) < len(d.enc):\n",
+			Breaks: "a request is overwritten while it may still have to be sent",
+			Kill:   []Killer{by("fdengine", "TestBigRequestsArriveAsTheyWereEachTimeTheyAreSent")},
+		},
+	}
+}
