@@ -81,6 +81,9 @@ func (l *Log[T]) Trade(ours bool) []byte {
 	return spare
 }
 
+// Spared is how many bytes of buffers wait to be used again.
+func (l *Log[T]) Spared() int { return l.spares.bytes }
+
 // find returns the index of the record with that sequence number. Sequence numbers rise within a block.
 func (b *block[T]) find(seq uint64) int {
 	lo, hi := 0, b.n

@@ -372,11 +372,14 @@ func (l *Log[T]) release() {
 	}
 }
 
+// Shed lets go of recycled blocks and buffers.
+func (l *Log[T]) Shed() { l.free, l.nfree, l.spares = nil, 0, spares[T]{} }
+
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {
 	l.seek() // past what died
 	l.release()
-	l.free, l.nfree, l.spares = nil, 0, spares[T]{}
+	l.Shed()
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
 	}

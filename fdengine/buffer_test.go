@@ -91,3 +91,53 @@ func TestBigRequestsArriveAsTheyWereEachTimeTheyAreSent(t *testing.T) {
 	require.Greater(t, seen, 6*12, "some were sent again")
 	require.Zero(t, wrong)
 }
+
+// headroom is a command that leaves room in front of its request.
+type headroom struct{ *scripted.Cmd }
+
+func (h headroom) AppendRequest(dst []byte) ([]byte, error) {
+	n := len(dst)
+	enc, err := h.Cmd.AppendRequest(append(dst, make([]byte, 32)...))
+	return enc[n+32:], err
+}
+
+//
+func TestARequestThatBeginsInsideTheBufferIsSentWhole(t *testing.T) {
+	for _, size := range []int{100, 40 << 10} {
+		bubble(t, setup{}, func(t *testing.T, r *rig) {
+			var all []fdengine.Command
+			for i := range 40 {
+				c := scripted.Echo(fmt.Sprintf("h%d-%d", size, i))
+				c.Args = []string{strings.Repeat("x", size)}
+				require.NoError(t, r.Do(bg, headroom{c}))
+				require.Equal(t, c.Token, c.Reply)
+				b := scripted.Echo(fmt.Sprintf("b%d-%d", size, i))
+				b.Args = c.Args
+				all = append(all, headroom{b})
+			}
+			require.NoError(t, r.DoBatch(bg, all, nil))
+			require.Equal(t, 1, r.server.Conns())
+		})
+	}
+}
+
+// Covers: E-40
+func TestBuffersOfBigRequestsAreLetGoAfterASecondOfIdleness(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		both := &outcomes{}
+		var cmds []*scripted.Cmd
+		for i := range 8 {
+			c := scripted.Echo(fmt.Sprintf("c%d", i))
+			c.Args = []string{strings.Repeat("x", 100_000)}
+			cmds = append(cmds, c)
+		}
+		for range 3 {
+			submitAll(t, r, both, cmds...)
+			synctest.Wait()
+		}
+		require.Greater(t, r.Spare(), 100_000)
+		time.Sleep(2500 * time.Millisecond)
+		require.Zero(t, r.Spare())
+		require.NoError(t, r.Do(bg, scripted.Echo("last")))
+	})
+}

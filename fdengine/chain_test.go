@@ -45,6 +45,8 @@ func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
 			go leave()
 			r.server.FreezeReplies(false)
 			within(t, time.Second, wg.Wait)
+			synctest.Wait()
+			require.Zero(t, r.Chains(), "each chain that was begun has been counted out")
 		}
 		require.Equal(t, 1, r.server.Conns())
 	})

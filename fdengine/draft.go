@@ -38,7 +38,16 @@ func (d *draft) encode() (err error) {
 	_, d.rec.Judge = d.cmd.(Verdicter)
 	d.base = d.enc[:0]
 	d.enc, err = d.cmd.AppendRequest(d.base)
+	if d.inside() {
+		d.enc = append(d.base, d.enc...)
+	}
 	return err
+}
+
+// inside says whether the request lies in the buffer that the encoder was given, but not at its start.
+func (d *draft) inside() bool {
+	base, enc := uintptr(unsafe.Pointer(unsafe.SliceData(d.base))), uintptr(unsafe.Pointer(unsafe.SliceData(d.enc)))
+	return base < enc && enc < base+uintptr(cap(d.base))
 }
 
 // ours says whether the request lies in the buffer that the encoder was given. One that returned another has grown that,

@@ -54,3 +54,20 @@ func (e *Engine) Gathers() int {
 	}
 	return e.sess.told
 }
+
+// Chains counts the chains of callers that are waking each other.
+func (e *Engine) Chains() int {
+	e.log.Lock()
+	defer e.log.Unlock()
+	if e.sess == nil {
+		return 0
+	}
+	return int(e.sess.running.Load())
+}
+
+// Spare is how many bytes of buffers of big requests wait to be used again.
+func (e *Engine) Spare() int {
+	e.log.Lock()
+	defer e.log.Unlock()
+	return e.log.Spared()
+}

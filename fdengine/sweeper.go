@@ -13,7 +13,7 @@ const (
 	tick       = 5 * time.Millisecond  // of the sweeper while something is owed: the precision of all its times
 	stillTick  = 50 * time.Millisecond // while something is owed and nothing has moved for stillAfter ticks
 	stillAfter = 20
-	idleTick   = time.Second           // at most, while a connection is held and nothing is owed
+	idleTick   = time.Second           // at most, while a connection is held and nothing is owed; after that recycled memory is let go
 	scanEvery  = 20 * time.Millisecond // between looks at all records during an outage
 	stuckTell  = time.Second           // foreign code that keeps the reader this long is reported
 )
@@ -98,6 +98,9 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 		case s.vacant:
 			wait = tick // soon somebody must read again, to see what the server does unasked
 		default:
+			if now-s.active >= int64(idleTick) {
+				l.Shed()
+			}
 			wait = e.idleWait()
 			e.sweepParked = true
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -106,7 +105,7 @@ func (t *transfer) run(b []byte, wait func(func(uintptr) bool) error) (int, erro
 func (d *direct) send(fd uintptr) bool {
 	t := &d.out
 	for t.n < len(t.b) {
-		n, e := onSocket(syscall.SYS_SENDTO, fd, t.b[t.n:min(len(t.b), t.n+directMax)], syscall.MSG_NOSIGNAL)
+		n, e := sendNow(fd, t.b[t.n:min(len(t.b), t.n+directMax)])
 		switch e {
 		case 0:
 			t.n += n
@@ -128,7 +127,7 @@ func (d *direct) receive(fd uintptr) bool {
 			return false
 		}
 	}
-	n, e := onSocket(syscall.SYS_RECVFROM, fd, t.b[:min(len(t.b), directMax)], 0)
+	n, e := receiveNow(fd, t.b[:min(len(t.b), directMax)])
 	switch {
 	case e == syscall.EAGAIN:
 		return false
@@ -179,21 +178,6 @@ func (d *direct) readable() bool {
 
 // directMax bounds what one call copies, and with it how long its CPU is out of the scheduler's reach.
 const directMax = 64 << 10
-
-// onSocket is sendto(2) or recvfrom(2) that does not wait and is not interrupted.
-func onSocket(call, fd uintptr, b []byte, flags uintptr) (int, syscall.Errno) {
-	for {
-		n, _, e := syscall.RawSyscall6(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-			flags|syscall.MSG_DONTWAIT, 0, 0)
-		if e != syscall.EINTR {
-			runtime.KeepAlive(b)
-			if e != 0 {
-				return 0, e
-			}
-			return int(n), 0
-		}
-	}
-}
 
 // failed is the error that package net would give.
 func (d *direct) failed(op, call string, e syscall.Errno) error {

@@ -47,6 +47,30 @@ func ofSockets() []Mutant {
 			Kill:   []Killer{by("fdengine", "TestABufferOfTheEncodersOwnIsNeverWrittenTo")},
 		},
 		{
+			Name: "foreign-buffer-in-the-log", File: "carry/block.go",
+			Old: "if b.big && b.ours {", New: "if b.big {",
+			Breaks: "the engine writes into memory that belongs to a command",
+			Kill:   []Killer{by("fdengine", "TestABufferOfTheEncodersOwnIsNeverWrittenTo")},
+		},
+		{
+			Name: "request-inside-the-buffer", File: draft,
+			Old: "if d.inside() {", New: "if d.inside() && d.kept {",
+			Breaks: "the next command is encoded over a request that begins inside the buffer",
+			Kill:   []Killer{by("fdengine", "TestARequestThatBeginsInsideTheBufferIsSentWhole")},
+		},
+		{
+			Name: "buffers-kept-for-ever", File: "fdengine/sweeper.go",
+			Old: "\t\t\t\tl.Shed()\n", New: "",
+			Breaks: "an idle client keeps the memory of a burst of big requests",
+			Kill:   []Killer{by("fdengine", "TestBuffersOfBigRequestsAreLetGoAfterASecondOfIdleness")},
+		},
+		{
+			Name: "one-chain-stands-for-all", File: "fdengine/chain.go",
+			Old: "s.running.Add(1)", New: "s.running.Store(1)",
+			Breaks: "the writer is woken while callers are still waking each other",
+			Kill:   []Killer{by("fdengine", "TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves")},
+		},
+		{
 			Name: "buffer-still-in-the-log", File: draft,
 			Old: "\tcase d.kept && d.ours(), cap(d.base) < len(d.enc):\n", New: "\tcase cap(d.base) < len(d.enc):\n",
 			Breaks: "a request is overwritten while it may still have to be sent",

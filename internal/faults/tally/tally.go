@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	full = flag.Bool("faults.full", false, "run the full counts of `make faults`")
+	full = flag.Bool("faults.full", false, "run the full counts, those of make faults")
 	seed = flag.Uint64("faults.seed", 1, "seed of everything that is random in the fault tests")
 
 	scenarios, programs, cuts atomic.Int64

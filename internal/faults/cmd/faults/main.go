@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -59,13 +60,15 @@ func run(ctx context.Context, seed uint64, programs int, only string) (ok bool, 
 	}
 	jobs := plan(packages, seed, programs, runtime.NumCPU())
 	s := &sum{out: os.Stdout, seed: seed, dir: dir}
+	jobs = slices.DeleteFunc(jobs, func(j job) bool { return !strings.Contains(j.name, only) })
+	if len(jobs) == 0 {
+		return false, fmt.Errorf("there is nothing with %q in its name", only)
+	}
 	for _, j := range jobs {
 		if ctx.Err() != nil {
 			break
 		}
-		if only == "" || strings.Contains(j.name, only) {
-			s.do(ctx, j, func(ctx context.Context, j job, log *os.File) error { return test(ctx, root, dir, j, log) })
-		}
+		s.do(ctx, j, func(ctx context.Context, j job, log *os.File) error { return test(ctx, root, dir, j, log) })
 	}
 	ok = s.finish()
 	if ctx.Err() != nil {
