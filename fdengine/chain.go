@@ -8,14 +8,23 @@ import "sync/atomic"
 // on two CPUs that costs more than all the rest. A chain stays where it is as long as each link goes to sleep again soon;
 // one that does not is overtaken, because the scheduler gives the next link to an idle CPU after some microseconds.
 
-// chainMax bounds a chain, so that a big chunk wakes several at once.
-const chainMax = 64
+// The reader does not read on before the last of a chain has been woken. It would find little, since those callers are only
+// beginning to ask again, and its thread, waiting in the poller, would draw the next chain to another CPU. The sweeper ends a wait
+// that takes a tick.
+
+// chainMax bounds a chain, so that a big chunk wakes several at once; then nobody waits for them.
+const chainMax = 1024
+
+// worthWaiting is how many callers make a chain that the reader waits for.
+const worthWaiting = 4
 
 // chain is the answered calls that have not been woken. It belongs to whoever reads, but for running.
 type chain struct {
 	first, tail *call
 	n           int
-	running     atomic.Int32 // chains whose last call has not been woken
+	running     atomic.Int32  // chains whose last call has not been woken
+	turn        chan struct{} // cap 1: the reader may go on
+	turnAt      atomic.Int64  // since when it waits for that; 0 = it does not
 }
 
 // link puts an answered call at the end of the chain.
@@ -36,6 +45,31 @@ func (s *session) link(c *call) {
 func (s *session) wakeChain() {
 	if c := s.endChain(); c != nil {
 		c.ready <- struct{}{}
+	}
+}
+
+// awaitTurn is the reader waiting until no chain runs. A token that an earlier wait has left makes it go on at once, which does no
+// harm.
+func (s *session) awaitTurn(now int64) {
+	s.turnAt.Store(max(now, 1))
+	if s.running.Load() > 0 {
+		<-s.turn
+	}
+	s.turnAt.Store(0)
+}
+
+// giveTurn lets the reader go on.
+func (s *session) giveTurn() {
+	select {
+	case s.turn <- struct{}{}:
+	default:
+	}
+}
+
+// relieve ends the reader's wait for a chain that takes a tick. For the sweeper.
+func (s *session) relieve(now int64) {
+	if at := s.turnAt.Load(); at != 0 && now-at >= int64(tick) {
+		s.giveTurn()
 	}
 }
 
@@ -63,6 +97,9 @@ func (c *call) pass() {
 	c.last = nil
 	if s.running.Add(-1) > 0 {
 		return
+	}
+	if s.turnAt.Load() != 0 {
+		s.giveTurn()
 	}
 	e := s.e
 	e.log.Lock()

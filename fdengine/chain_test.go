@@ -52,6 +52,15 @@ func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
 	})
 }
 
+// Covers: E-11
+func TestAChainThatIsHeldUpKeepsTheReaderForATickAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tick := int64(5 * time.Millisecond)
+		require.Equal(t, 2, fdengine.AwaitTurn(7*tick, 1, tick-1, tick, 2*tick))
+		require.Equal(t, -1, fdengine.AwaitTurn(0, 0, tick-2), "the clock may stand at zero when it begins")
+	})
+}
+
 // nowhere is a connection that does not know whom it leads to.
 type nowhere struct{ net.Conn }
 

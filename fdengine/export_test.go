@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"errors"
+	"testing/synctest"
 
 	"github.com/fdengine/fullduplex/carry"
 )
@@ -70,4 +71,26 @@ func (e *Engine) Spare() int {
 	e.log.Lock()
 	defer e.log.Unlock()
 	return e.log.Spared()
+}
+
+// AwaitTurn is a reader that waits for a chain which does not end, while the sweeper comes by at the given times after it
+// began; it returns at which of them the reader went on, or -1.
+func AwaitTurn(began int64, sweeps ...int64) int {
+	s := &session{chain: chain{turn: make(chan struct{}, 1)}}
+	s.running.Store(1)
+	on := make(chan struct{})
+	go func() { s.awaitTurn(began); close(on) }()
+	synctest.Wait()
+	for i, at := range sweeps {
+		s.relieve(began + at)
+		synctest.Wait()
+		select {
+		case <-on:
+			return i
+		default:
+		}
+	}
+	s.giveTurn()
+	<-on
+	return -1
 }

@@ -193,6 +193,7 @@ func (s *session) process() bool {
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
 	}
+	wait := worthWaiting <= s.n && s.running.Load() == 0
 	first := s.endChain()
 	s.userAt.Store(0)
 	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
@@ -223,6 +224,9 @@ func (s *session) process() bool {
 	s.report(nil, false)
 	if err != nil && s.byCaller { // else nobody reads on
 		s.lost = true
+	}
+	if wait {
+		s.awaitTurn(now)
 	}
 	return err == nil && !dead
 }

@@ -61,7 +61,7 @@ type session struct {
 
 func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
-	s.resume = make(chan struct{}, 1)
+	s.resume, s.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.started = e.stamp()
 	s.low, s.told, s.since = 1, 1, s.started
 	s.base, s.active, s.useful = s.started, s.started, s.started
