@@ -19,10 +19,10 @@ import (
 //
 // Covers: E-11
 func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
-	const n = 300
-	bubble(t, setup{}, func(t *testing.T, r *rig) {
+	const n = 2300
+	bubble(t, setup{Engine: fdengine.Options{Window: 4096}}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.Ping(bg))
-		for round := range 20 {
+		for round := range 6 {
 			r.server.FreezeReplies(true)
 			ctx, leave := context.WithCancel(bg)
 			var wg sync.WaitGroup
