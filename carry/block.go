@@ -20,7 +20,6 @@ type block[T any] struct {
 	quiet      int  // records without reply
 	passed     bool // the cursor has left it: all published
 	big        bool // one record, with a buffer of its own
-	ours       bool // which may be encoded into again: see Trade
 	back       int  // the records from this index on came back by Splice
 	prev, next *block[T]
 }
@@ -72,10 +71,9 @@ func (s *spares[T]) trade(enc []byte) *block[T] {
 	return bigBlock[T](enc)
 }
 
-// Trade is for the caller of an Append that has kept its buffer. ours: nobody else can have that buffer, so that it may be
-// used again once the record is answered. It returns such a buffer of about the same size, empty; nil when there is none.
-func (l *Log[T]) Trade(ours bool) []byte {
-	l.tail.ours = ours
+// Spare returns a buffer to encode the next request into, in place of the one that the last Append has kept: one of about
+// its size whose request was answered; nil when there is none.
+func (l *Log[T]) Spare() []byte {
 	spare := l.spares.left
 	l.spares.left = nil
 	return spare
@@ -155,11 +153,11 @@ func (l *Log[T]) take(size int) *block[T] {
 // give recycles a block that nothing points at.
 func (l *Log[T]) give(b *block[T]) {
 	b.prev, b.next = nil, nil
-	if b.big && b.ours {
+	if b.big {
 		l.spares.keep(b)
 		return
 	}
-	if b.big || cap(b.buf) > blockBytes || l.nfree >= maxFree {
+	if cap(b.buf) > blockBytes || l.nfree >= maxFree {
 		return // to the garbage collector
 	}
 	b.reset()

@@ -13,7 +13,7 @@ import (
 type Command interface {
 	// AppendRequest appends the whole encoded request (all frames of it) to dst and returns the result. An
 	// error rejects the call with fate NotSent; nothing is queued. It must not keep dst. A result that is no extension of
-	// dst stays the command's; it is read until the outcome is known.
+	// dst is copied.
 	AppendRequest(dst []byte) ([]byte, error)
 	// DecodeReply runs on the reader goroutine, at most once, never after the caller was released. It must not
 	// block: all replies of the connection wait behind it. Its error becomes the call's error.

@@ -24,8 +24,6 @@ type draft struct {
 // collector takes those that nobody uses.
 const keepScratch = 4 << 20
 
-const leastScratch = 512
-
 func newDraft() any { return &draft{rec: new(carry.Record[entry])} }
 
 // encode asks the command for its spec and its bytes. It runs behind a border.
@@ -37,32 +35,22 @@ func (d *draft) encode() (err error) {
 	}
 	_, d.rec.Judge = d.cmd.(Verdicter)
 	d.base = d.enc[:0]
-	d.enc, err = d.cmd.AppendRequest(d.base)
-	if d.inside() {
+	if d.enc, err = d.cmd.AppendRequest(d.base); err == nil && len(d.enc) > 0 && unsafe.SliceData(d.base) != unsafe.SliceData(d.enc) {
+		// It outgrew the buffer, begins further on in it, or lies in memory that is not ours: only a copy is ours for sure,
+		// to be read when the caller has left, and to be encoded into again.
 		d.enc = append(d.base, d.enc...)
+		d.base = d.enc[:0]
 	}
 	return err
-}
-
-// inside says whether the request lies in the buffer that the encoder was given, but not at its start.
-func (d *draft) inside() bool {
-	base, enc := uintptr(unsafe.Pointer(unsafe.SliceData(d.base))), uintptr(unsafe.Pointer(unsafe.SliceData(d.enc)))
-	return base < enc && enc < base+uintptr(cap(d.base))
-}
-
-// ours says whether the request lies in the buffer that the encoder was given. One that returned another has grown that,
-// or has a buffer of its own, which must not be written to.
-func (d *draft) ours() bool {
-	return cap(d.base) > 0 && unsafe.SliceData(d.base) == unsafe.SliceData(d.enc)
 }
 
 // discard makes d ready for the next request; the log has copied what it needs, or kept the buffer.
 func (e *Engine) discard(d *draft) {
 	enc := d.base
-	switch size := max(cap(d.base), cap(d.enc), leastScratch); {
+	switch size := cap(d.base); {
 	case d.kept && d.spare != nil:
 		enc = d.spare
-	case d.kept && d.ours(), cap(d.base) < len(d.enc):
+	case d.kept:
 		enc = nil
 		if size <= keepScratch {
 			enc = make([]byte, 0, size) // so that the next one is encoded in place

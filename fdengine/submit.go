@@ -193,7 +193,7 @@ func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error
 		}
 	}
 	if d.kept = e.append(d.rec, d.enc, d.spec.Timeout); d.kept {
-		d.spare = l.Trade(d.ours())
+		d.spare = l.Spare()
 	}
 	e.narrow()
 	if d.solo {
