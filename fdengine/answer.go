@@ -87,7 +87,7 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 		if d.solo { // its caller may be gone, and wake nobody
 			d.ready <- struct{}{}
 		} else {
-			s.link(d)
+			s.link(&d.waiter)
 		}
 	case *member:
 		d.batch.errs[d.i] = err
@@ -111,7 +111,9 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 // tellLot counts the outcomes that one batch got in a row.
 func (s *session) tellLot() {
 	if s.lotN > 0 {
-		s.lot.settle(s.lotN)
+		if s.lot.settles(s.lotN) {
+			s.link(&s.lot.waiter)
+		}
 		s.lot, s.lotN = nil, 0
 	}
 }

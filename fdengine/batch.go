@@ -28,7 +28,7 @@ type batch struct {
 	own     []error // errs when the caller gave none
 	open    atomic.Int64
 	dirty   atomic.Bool // something ended otherwise than by the reader: a ghost may point at a ticket
-	ready   chan struct{}
+	waiter
 }
 
 // member is one command of a batch. Members do not change while their batch is used again for others like it: the
@@ -38,7 +38,7 @@ type member struct {
 	i     int
 }
 
-func newBatch() any { return &batch{ready: make(chan struct{}, 1)} }
+func newBatch() any { return &batch{waiter: newWaiter()} }
 
 // Complete makes member a Completion so that an entry can hold it; the engine calls finish.
 func (*member) Complete(Command, error) {}
@@ -50,8 +50,12 @@ func (m *member) finish(err error) {
 	m.batch.settle(1)
 }
 
+// settles counts n outcomes, and says whether they were the last.
+func (b *batch) settles(n int) bool { return n > 0 && b.open.Add(-int64(n)) == 0 }
+
+// settle counts n outcomes; the last one wakes the caller.
 func (b *batch) settle(n int) {
-	if n > 0 && b.open.Add(-int64(n)) == 0 {
+	if b.settles(n) {
 		b.ready <- struct{}{}
 	}
 }
@@ -80,13 +84,14 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 	}
 	b.settle(1)
 	if done := ctx.Done(); done == nil {
-		<-b.ready
+		b.wait()
 	} else {
 		select {
 		case <-b.ready:
+			b.pass()
 		case <-done:
 			e.withdrawBatch(b, ctx.Err())
-			<-b.ready
+			b.wait()
 			for i, err := range b.errs {
 				b.errs[i] = leftBy(err, ctx.Err())
 			}

@@ -14,17 +14,15 @@ type entry struct {
 // call is one Do: where its outcome arrives. Calls are pooled; see clean.
 type call struct {
 	ticket carry.Ticket[entry]
-	ready  chan struct{} // cap 1
-	err    error
-	start  int64
-	next   *call    // to be woken by this one, see chain.go
-	last   *session // whose writer is to be woken by this one
-	plain  bool     // its ctx cannot end
-	clean  bool     // the reader delivered it: no ghost can point at the ticket, it may be used again
-	solo   bool     // its caller wrote and read for itself
+	waiter
+	err   error
+	start int64
+	plain bool // its ctx cannot end
+	clean bool // the reader delivered it: no ghost can point at the ticket, it may be used again
+	solo  bool // its caller wrote and read for itself
 }
 
-func newCall() any { return &call{ready: make(chan struct{}, 1)} }
+func newCall() any { return &call{waiter: newWaiter()} }
 
 // Complete makes call a Completion so that an entry can hold it; the engine calls finish.
 func (c *call) Complete(_ Command, err error) { c.finish(err) }

@@ -8,73 +8,54 @@ import "sync/atomic"
 // on two CPUs that costs more than all the rest. A chain stays where it is as long as each link goes to sleep again soon;
 // one that does not is overtaken, because the scheduler gives the next link to an idle CPU after some microseconds.
 
-// The reader does not read on before the last of a chain has been woken. It would find little, since those callers are only
-// beginning to ask again, and its thread, waiting in the poller, would draw the next chain to another CPU. The sweeper ends a wait
-// that takes a tick.
-
 // chainMax bounds a chain, so that a big chunk wakes several at once; then nobody waits for them.
 const chainMax = 1024
 
-// worthWaiting is how many callers make a chain that the reader waits for.
-const worthWaiting = 4
-
-// chain is the answered calls that have not been woken. It belongs to whoever reads, but for running.
-type chain struct {
-	first, tail *call
-	n           int
-	running     atomic.Int32  // chains whose last call has not been woken
-	turn        chan struct{} // cap 1: the reader may go on
-	turnAt      atomic.Int64  // since when it waits for that; 0 = it does not
+// waiter is a caller that waits for its outcome.
+type waiter struct {
+	ready chan struct{} // cap 1
+	next  *waiter       // to be woken by this one
+	last  *session      // whose chain ends with this one
 }
 
-// link puts an answered call at the end of the chain.
-func (s *session) link(c *call) {
+func newWaiter() waiter { return waiter{ready: make(chan struct{}, 1)} }
+
+// wait returns when the outcome is there.
+func (w *waiter) wait() {
+	<-w.ready
+	w.pass()
+}
+
+// chain is the answered callers that have not been woken. It belongs to whoever reads, but for running.
+type chain struct {
+	first, tail *waiter
+	n           int
+	running     atomic.Int32 // chains whose last caller has not been woken
+}
+
+// link puts an answered caller at the end of the chain.
+func (s *session) link(w *waiter) {
 	if s.n == chainMax {
 		s.wakeChain()
 	}
 	if s.first == nil {
-		s.first = c
+		s.first = w
 	} else {
-		s.tail.next = c
+		s.tail.next = w
 	}
-	s.tail = c
+	s.tail = w
 	s.n++
 }
 
 // wakeChain wakes the first. No lock is held.
 func (s *session) wakeChain() {
-	if c := s.endChain(); c != nil {
-		c.ready <- struct{}{}
-	}
-}
-
-// awaitTurn is the reader waiting until no chain runs. A token that an earlier wait has left makes it go on at once, which does no
-// harm.
-func (s *session) awaitTurn(now int64) {
-	s.turnAt.Store(max(now, 1))
-	if s.running.Load() > 0 {
-		<-s.turn
-	}
-	s.turnAt.Store(0)
-}
-
-// giveTurn lets the reader go on.
-func (s *session) giveTurn() {
-	select {
-	case s.turn <- struct{}{}:
-	default:
-	}
-}
-
-// relieve ends the reader's wait for a chain that takes a tick. For the sweeper.
-func (s *session) relieve(now int64) {
-	if at := s.turnAt.Load(); at != 0 && now-at >= int64(tick) {
-		s.giveTurn()
+	if w := s.endChain(); w != nil {
+		w.ready <- struct{}{}
 	}
 }
 
 // endChain returns the first, who is to be woken; the last one counts the chain out.
-func (s *session) endChain() (first *call) {
+func (s *session) endChain() (first *waiter) {
 	if first = s.first; first != nil {
 		s.tail.last = s
 		s.running.Add(1)
@@ -84,17 +65,17 @@ func (s *session) endChain() (first *call) {
 }
 
 // pass is called by each caller that a reply has woken, before anything else.
-func (c *call) pass() {
-	if n := c.next; n != nil {
-		c.next = nil
+func (w *waiter) pass() {
+	if n := w.next; n != nil {
+		w.next = nil
 		n.ready <- struct{}{}
 		return
 	}
-	s := c.last
+	s := w.last
 	if s == nil {
 		return
 	}
-	c.last = nil
+	w.last = nil
 	if s.running.Add(-1) > 0 {
 		return
 	}

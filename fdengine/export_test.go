@@ -76,7 +76,7 @@ func (e *Engine) Spare() int {
 // AwaitTurn is a reader that waits for a chain which does not end, while the sweeper comes by at the given times after it
 // began; it returns at which of them the reader went on, or -1.
 func AwaitTurn(began int64, sweeps ...int64) int {
-	s := &session{chain: chain{turn: make(chan struct{}, 1)}}
+	s := &session{turn: turn{over: make(chan struct{}, 1)}}
 	s.running.Store(1)
 	on := make(chan struct{})
 	go func() { s.awaitTurn(began); close(on) }()
@@ -90,7 +90,7 @@ func AwaitTurn(began int64, sweeps ...int64) int {
 		default:
 		}
 	}
-	s.giveTurn()
+	s.endWait()
 	<-on
 	return -1
 }

@@ -24,13 +24,14 @@ const (
 
 // gathering is what a session knows about its writes. Guarded by the log's lock.
 type gathering struct {
-	local   bool // the peer is on this host
-	near    bool // and the last round trip was short
-	loose   bool // the reader may be in foreign code: the writer does not wait for the end of its chunk
-	tardy   bool // the reader or a chain has kept the writer waiting for a tick: it does not wait for them until the next chunk
-	force   bool // write what waits, whatever it is
-	probe   uint64
-	probeAt int64 // when the writer had written the records up to probe; 0 = no round trip is being measured
+	local      bool // the peer is on this host
+	near       bool // and the last round trip was short
+	loose      bool // the reader may be in foreign code: the writer does not wait for the end of its chunk
+	tardy      bool // the reader or a chain has kept the writer waiting for a tick: it does not wait for them until the next chunk
+	force      bool // write what waits, whatever it is
+	probe      uint64
+	waitsSince uint64 // one more than what was published at the last tick, if something waited then
+	probeAt    int64  // when the writer had written the records up to probe; 0 = no round trip is being measured
 }
 
 // due says whether what waits is worth a write now. When it is not, the reader asks again at the end of its chunk, and
@@ -41,7 +42,7 @@ func (e *Engine) due() bool {
 		return true
 	}
 	waits, bytes := e.log.Queued()
-	if s.inline || s.awaitsReader(bytes) {
+	if s.inline || s.taken || s.awaitsReader(bytes) {
 		return false
 	}
 	inFlight, _ := e.log.InFlight()
@@ -50,7 +51,10 @@ func (e *Engine) due() bool {
 
 // awaitsReader says that callers are being woken, who are about to submit again. Under the lock.
 func (s *session) awaitsReader(bytes int) bool {
-	return (s.e.log.Reading() || s.running.Load() > 0) && !s.loose && !s.tardy && !s.force && bytes < yieldEnough
+	if s.loose || s.tardy || s.force {
+		return false
+	}
+	return s.waited || (s.e.log.Reading() || s.running.Load() > 0) && bytes < yieldEnough
 }
 
 // letLoose is called by the reader before foreign code that may keep it for long: nobody waits for its chunk.
@@ -71,9 +75,22 @@ func (s *session) letLoose() {
 	}
 }
 
-// overdue is called when something has waited for a tick of the sweeper: the peer is not as near as it was, or the
-// reader is held up. Under the lock.
-func (s *session) overdue() { s.force, s.near, s.tardy = true, false, true }
+// overdue is called by the sweeper at each tick, and says whether something has waited for a whole one while nothing was
+// written: the peer is not as near as it was, or the reader is held up. Under the lock.
+func (s *session) overdue() bool {
+	waits, _ := s.e.log.Queued()
+	before := s.waitsSince
+	s.waitsSince = s.e.log.Published() + 1
+	switch {
+	case waits == 0 || !s.e.parked:
+		s.waitsSince = 0
+		return false
+	case before != s.waitsSince:
+		return false
+	}
+	s.force, s.near, s.tardy = true, false, true
+	return true
+}
 
 // probeFrom starts to measure a round trip, unless one is being measured. Under the lock.
 func (s *session) probeFrom(published uint64, now int64) {

@@ -195,6 +195,7 @@ func (s *session) process() bool {
 	}
 	wait := worthWaiting <= s.n && s.running.Load() == 0
 	first := s.endChain()
+	s.waited = wait && s.mayTake && err == nil && !s.dead
 	s.userAt.Store(0)
 	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
 	lower := s.trickling(now)
@@ -227,6 +228,7 @@ func (s *session) process() bool {
 	}
 	if wait {
 		s.awaitTurn(now)
+		s.takeTurn()
 	}
 	return err == nil && !dead
 }

@@ -17,7 +17,7 @@ func (e *Engine) run() {
 		// Foreign code ended this goroutine in the middle of a session (start has brought us back). Between two writes
 		// the session goes on; in the middle of one nobody knows what left.
 		e.log.Lock()
-		writing := s.writing && !s.inline
+		writing := s.writing && !s.inline && !s.taken
 		e.log.Unlock()
 		if writing {
 			s.unsure(false)

@@ -38,6 +38,7 @@ type session struct {
 	gathering
 	trickle
 	chain
+	turn
 	solo
 	writing bool // span is being written
 	span    carry.Span[entry]
@@ -61,11 +62,12 @@ type session struct {
 
 func newSession(e *Engine, conn *pool.Conn, proto Protocol) *session {
 	s := &session{e: e, conn: conn, proto: proto, readerDone: make(chan struct{})}
-	s.resume, s.turn = make(chan struct{}, 1), make(chan struct{}, 1)
+	s.resume, s.over = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.started = e.stamp()
 	s.low, s.told, s.since = 1, 1, s.started
 	s.base, s.active, s.useful = s.started, s.started, s.started
 	s.alone = e.alone
+	s.mayTake = e.opt.takesTurns() && conn.CanTryWrite()
 	if s.maySolo = e.soloAfter > 0; s.maySolo && e.opt.LoneCaller == 0 {
 		_, s.maySolo = conn.Readable()
 	}
@@ -105,6 +107,7 @@ func (s *session) cutLocked(cause error) bool {
 		return false
 	}
 	s.dead, s.cause = true, cause
+	s.endWait()
 	s.recall()
 	s.cutFlag.Store(true)
 	s.e.unpark()

@@ -101,7 +101,7 @@ func (e *Engine) lookFirst() {
 // it always does.
 func (s *session) goSolo() {
 	defer s.handBack()
-	err := panics.Catch("writer", func() error { s.send(s.span); return nil })
+	err := panics.Catch("writer", func() error { s.send(s.span, 0); return nil })
 	if err != nil {
 		s.unsure(true)
 		s.e.fault(s, err)

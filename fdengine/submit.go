@@ -31,8 +31,7 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 		solo.goSolo()
 	}
 	if done := ctx.Done(); done == nil {
-		<-c.ready
-		c.pass()
+		c.wait()
 	} else {
 		select {
 		case <-c.ready:
@@ -41,8 +40,7 @@ func (e *Engine) do(ctx context.Context, cmd Command, s *carry.Stream[entry]) (a
 			if w := c.ticket.Withdraw(); w.Won {
 				return true, e.withdrawn(c.start, s, w, ctx.Err())
 			}
-			<-c.ready
-			c.pass()
+			c.wait()
 			c.err = leftBy(c.err, ctx.Err())
 		}
 	}

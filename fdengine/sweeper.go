@@ -70,8 +70,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	}
 	s := e.sess
 	if s != nil && !s.dead {
-		if waits, _ := l.Queued(); waits > 0 && e.parked {
-			s.overdue()
+		if s.overdue() {
 			wake = e.unpark() || wake
 		}
 		s.attend(now)

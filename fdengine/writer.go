@@ -32,7 +32,7 @@ func (s *session) serve() reason {
 func (s *session) unsure(byCaller bool) {
 	s.e.log.Lock()
 	defer s.e.log.Unlock()
-	if s.writing && s.inline == byCaller {
+	if s.writing && !s.taken && s.inline == byCaller {
 		s.written, s.assumed = len(s.span.Bytes), true
 	}
 }
@@ -60,6 +60,18 @@ func (s *session) writeLoop() reason {
 		if len(e.rerouting) > 0 {
 			l.Unlock()
 			e.reroute()
+			continue
+		}
+		if s.rest {
+			s.taken, s.rest = false, false
+			span, from := s.span, s.written
+			l.Unlock()
+			s.send(span, from)
+			continue
+		}
+		if s.taken {
+			s.kept = true
+			e.await(false)
 			continue
 		}
 		now := e.clock.Load()
@@ -127,7 +139,7 @@ func (s *session) writeLoop() reason {
 			e.letIn()
 		}
 		l.Unlock()
-		s.send(span)
+		s.send(span, 0)
 	}
 }
 
@@ -139,26 +151,34 @@ func (e *Engine) await(ack bool) {
 	<-e.wake
 }
 
-// send writes one span and notes how far it came.
-func (s *session) send(span carry.Span[entry]) {
-	e, l := s.e, &s.e.log
-	n, err := 0, error(nil)
+// send writes one span, from the given byte on, and tells how far it came.
+func (s *session) send(span carry.Span[entry], from int) {
+	n, err := from, error(nil)
 	if !s.cutFlag.Load() {
-		n, err = s.write(span.Bytes)
+		n, err = s.write(span.Bytes[from:])
+		n += from
 	}
+	s.e.conclude(s.sent(span, n, err), nil, nil)
+	if s.e.opt.Observer != nil {
+		s.e.observe(Event{Kind: EventWrote, Commands: span.Commands, Bytes: n, Addr: s.addr})
+	}
+}
+
+// sent notes how far a write came, and returns what has ended by it.
+func (s *session) sent(span carry.Span[entry], n int, err error) (ends []carry.End[entry]) {
+	e, l := s.e, &s.e.log
 	sure := n
 	if err != nil && !s.conn.ExactWrite() {
 		n, sure = len(span.Bytes), 0 // it cannot say: the cautious answer for each question
 	}
 	now := e.stamp()
-	var ends []carry.End[entry]
 	l.Lock()
 	s.probeFrom(l.Published(), now)
 	wake := s.inline
 	if wake && !s.helped {
 		s.byCaller, s.served = true, false // it reads as well
 	}
-	s.writing, s.inline, s.written, s.assumed = false, false, n, sure != n
+	s.writing, s.inline, s.taken, s.written, s.assumed = false, false, false, n, sure != n
 	s.active = now
 	if !s.pingSpan { // the reply to a ping may have been seen before its write has returned
 		s.useful = now
@@ -176,6 +196,10 @@ func (s *session) send(span carry.Span[entry]) {
 	if waits, _ := l.Queued(); wake {
 		wake = waits > 0 && e.due() && e.unpark()
 	}
+	if s.kept {
+		s.kept = false
+		wake = e.unpark() || wake
+	}
 	l.Unlock()
 	if wake {
 		e.signal()
@@ -183,10 +207,7 @@ func (s *session) send(span carry.Span[entry]) {
 	if err != nil {
 		s.cut(err)
 	}
-	e.conclude(ends, nil, nil)
-	if e.opt.Observer != nil {
-		e.observe(Event{Kind: EventWrote, Commands: span.Commands, Bytes: n, Addr: s.addr})
-	}
+	return ends
 }
 
 // write writes b in pieces. The sweeper watches the time of each: when a piece is late it pulls the write deadline,

@@ -89,6 +89,24 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// TryWrite writes as much of b as the connection takes without waiting: n bytes of it. An err says that it will take no more, and
+// n is then exactly what the kernel accepted. Only when CanTryWrite; it is not affected by the write deadline.
+func (c *Conn) TryWrite(b []byte) (n int, err error) {
+	if c.direct != nil {
+		return c.direct.tryWrite(b)
+	}
+	return c.Conn.(tryWriter).TryWrite(b)
+}
+
+// CanTryWrite: plain TCP and Unix sockets on linux can, and a connection without TLS whose type has the method TryWrite and
+// says that its Write is exact.
+func (c *Conn) CanTryWrite() bool {
+	_, can := c.Conn.(tryWriter)
+	return c.direct != nil || can && c.exact
+}
+
+type tryWriter interface{ TryWrite(b []byte) (int, error) }
+
 // Gather makes a Read that has to wait go on waiting until n bytes have come, instead of any; the end of the stream, an error,
 // a deadline and a smaller n end the wait as well. It is for a holder who knows that so many bytes will come. False: this connection cannot; then nothing
 // changes. 1 is the default, to which Put returns. Safe for concurrent use with Read.

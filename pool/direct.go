@@ -25,8 +25,9 @@ type direct struct {
 	sock syscall.RawConn
 	in   transfer
 	out  transfer
-	low  atomic.Int32 // a Read waits for that many bytes
-	look look         // of a Read
+	once func(step func(uintptr) bool) error // a wait that ends after one step
+	low  atomic.Int32                        // a Read waits for that many bytes
+	look look                                // of a Read
 	peep struct {
 		sync.Mutex
 		look
@@ -66,8 +67,10 @@ func directFor(stream, raw net.Conn) *direct {
 		return nil // closed: package net says so better
 	}
 	d := &direct{conn: raw, sock: sock}
+	sendOnce := func(fd uintptr) { d.send(fd) }
 	d.low.Store(1)
 	d.in.step, d.out.step = d.receive, d.send
+	d.once = func(func(uintptr) bool) error { return sock.Control(sendOnce) }
 	d.peep.step = func(fd uintptr) { d.peep.seen = d.peep.at(fd) }
 	return d
 }
@@ -79,6 +82,15 @@ func (d *direct) write(b []byte) (int, error) {
 	}
 	defer d.out.Unlock()
 	return d.out.run(b, d.sock.Write)
+}
+
+// tryWrite is write without the way of package net.
+func (d *direct) tryWrite(b []byte) (int, error) {
+	if len(b) == 0 || !d.out.TryLock() {
+		return 0, nil // somebody writes
+	}
+	defer d.out.Unlock()
+	return d.out.run(b, d.once)
 }
 
 // read is net.Conn's Read.

@@ -1,0 +1,162 @@
+package fdengine
+
+import (
+	"sync/atomic"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/panics"
+)
+
+// A reader that has woken a chain of callers (chain.go) waits for its end before it reads on. It would find little, since
+// those callers are only beginning to ask again, and its thread, waiting in the poller, would draw the next chain to another
+// CPU. The sweeper ends a wait that takes a tick.
+//
+// Then it is the reader's turn to write. It is the next to run when the chain has ended, on the CPU where its callers ran, and
+// what they submitted is what there is to write. To have the engine goroutine woken for it would be one wake more, mostly of an
+// idle CPU, and whoever runs there draws the reader and the next chain along. The reader never waits in a write, since the
+// server may be waiting for it to read: what the connection does not take at once is left to the engine goroutine, and so is
+// everything out of the ordinary.
+
+// worthWaiting is how many callers make a chain that the reader waits for.
+const worthWaiting = 4
+
+// turn is guarded by the log's lock, but for mayTake, which does not change, and what is atomic.
+type turn struct {
+	over     chan struct{} // cap 1: the reader may go on
+	turnAt   atomic.Int64  // since when it waits for that; 0 = it does not
+	relieved atomic.Bool   // it is to go on though a chain runs
+
+	mayTake bool // the reader may write on this connection
+	waited  bool // the reader waits for a chain, and is going to write
+	taken   bool // the span is the reader's to write
+	rest    bool // it has left the rest of it, from written on, to the engine goroutine
+	kept    bool // the engine goroutine waits for the reader to be done with the span
+}
+
+// awaitTurn is the reader waiting until no chain runs, or until it is relieved.
+func (s *session) awaitTurn(now int64) {
+	s.turnAt.Store(max(now, 1))
+	for s.running.Load() > 0 && !s.relieved.Swap(false) {
+		<-s.over
+	}
+	s.turnAt.Store(0)
+}
+
+// giveTurn lets the reader look whether it may go on.
+func (s *session) giveTurn() {
+	select {
+	case s.over <- struct{}{}:
+	default:
+	}
+}
+
+// endWait ends the reader's wait, or its next one.
+func (s *session) endWait() {
+	s.relieved.Store(true)
+	s.giveTurn()
+}
+
+// relieve ends a wait for a chain that takes a tick. For the sweeper.
+func (s *session) relieve(now int64) {
+	if at := s.turnAt.Load(); at != 0 && now-at >= int64(tick) {
+		s.endWait()
+	}
+}
+
+// takesTurns says whether the reader may write on c. What observers and limiters do between the parts of a write is not for
+// the reader.
+func (o *Options) takesTurns() bool { return o.Observer == nil && o.Limiter == nil }
+
+// takeTurn writes what waits, as far as the connection takes it.
+func (s *session) takeTurn() {
+	e, l := s.e, &s.e.log
+	l.Lock()
+	mine := s.waited
+	s.waited = false
+	for mine {
+		span, ok := s.claimTurn()
+		if !ok {
+			break
+		}
+		l.Unlock()
+		s.sendTurn(span)
+		l.Lock()
+	}
+	waits, _ := l.Queued()
+	wake := waits > 0 && !s.taken && e.parked && e.due() && e.unpark()
+	l.Unlock()
+	if wake {
+		e.signal()
+	}
+}
+
+// claimTurn claims for the reader what the engine goroutine would, if it is parked and would do nothing else. Under the
+// lock.
+func (s *session) claimTurn() (span carry.Span[entry], ok bool) {
+	e, l := s.e, &s.e.log
+	if !e.parked || s.dead || s.inline || s.taken || s.ending != reasonNone || len(e.rerouting) > 0 || s.alone && s.answers == 0 ||
+		!e.due() || s.wantsEnd(e.clock.Load()) != reasonNone {
+		return span, false
+	}
+	if due, ok := l.NextDue(); ok && due <= e.clock.Load() {
+		return span, false
+	}
+	inFlight, flying := l.InFlight()
+	if inFlight >= e.opt.Window {
+		return span, false
+	}
+	if span, ok = l.Claim(e.opt.Window-inFlight, e.opt.WindowBytes-flying, false); ok {
+		s.force, s.taken = false, true
+		s.begin(span, inFlight)
+	}
+	if e.room.first != nil {
+		e.letIn()
+	}
+	return span, ok
+}
+
+// sendTurn writes what the connection takes of the span.
+func (s *session) sendTurn(span carry.Span[entry]) {
+	e, l := s.e, &s.e.log
+	n, err := 0, error(nil)
+	if !s.cutFlag.Load() {
+		var fell error
+		if n, err, fell = s.tryWrite(span.Bytes); fell != nil {
+			e.caught.Add(1)
+			s.lostTurn(fell)
+			return
+		}
+	}
+	if err == nil && n < len(span.Bytes) && !s.cutFlag.Load() {
+		e.stamp()
+		l.Lock()
+		s.rest, s.written = true, n
+		e.count.Writes++
+		e.unpark()
+		l.Unlock()
+		e.signal()
+		return
+	}
+	s.conclude(s.sent(span, n, err))
+}
+
+// tryWrite is conn.TryWrite behind a border: the connection may be anybody's.
+func (s *session) tryWrite(b []byte) (n int, err, fell error) {
+	exit := func(p *panics.Error) {
+		s.e.caught.Add(1)
+		s.lostTurn(p)
+	}
+	fell = panics.Guard("conn.TryWrite", exit, func() error {
+		n, err = s.conn.TryWrite(b)
+		return nil
+	})
+	return n, err, fell
+}
+
+// lostTurn ends the session over a write that failed in foreign code: nobody knows what of it left.
+func (s *session) lostTurn(why error) {
+	s.e.log.Lock()
+	s.taken, s.writing, s.written, s.assumed = false, false, len(s.span.Bytes), true
+	s.e.log.Unlock()
+	s.cut(why)
+}
