@@ -9,7 +9,7 @@ import "sync/atomic"
 // one that does not is overtaken, because the scheduler gives the next link to an idle CPU after some microseconds.
 
 // chainMax bounds a chain, so that a big chunk wakes several at once; then nobody waits for them.
-const chainMax = 1024
+const chainMax = 16384
 
 // waiter is a caller that waits for its outcome.
 type waiter struct {

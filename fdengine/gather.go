@@ -76,7 +76,7 @@ func (s *session) letLoose() {
 }
 
 // overdue is called by the sweeper at each tick, and says whether something has waited for a whole one while nothing was
-// written: the peer is not as near as it was, or the reader is held up. Under the lock.
+// written, though no chain comes on: the peer is not as near as it was, or the reader is held up. Under the lock.
 func (s *session) overdue() bool {
 	waits, _ := s.e.log.Queued()
 	before := s.waitsSince
@@ -85,7 +85,7 @@ func (s *session) overdue() bool {
 	case waits == 0 || !s.e.parked:
 		s.waitsSince = 0
 		return false
-	case before != s.waitsSince:
+	case before != s.waitsSince || s.comesOn:
 		return false
 	}
 	s.force, s.near, s.tardy = true, false, true

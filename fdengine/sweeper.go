@@ -70,12 +70,12 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	}
 	s := e.sess
 	if s != nil && !s.dead {
+		s.relieve(now)
 		if s.overdue() {
 			wake = e.unpark() || wake
 		}
 		s.attend(now)
 		lower = s.dried(now)
-		s.relieve(now)
 		cut, poke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet

@@ -9,7 +9,7 @@ import (
 
 // A reader that has woken a chain of callers (chain.go) waits for its end before it reads on. It would find little, since
 // those callers are only beginning to ask again, and its thread, waiting in the poller, would draw the next chain to another
-// CPU. The sweeper ends a wait that takes a tick.
+// CPU. The sweeper ends a wait for a chain that has come to a halt.
 //
 // Then it is the reader's turn to write. It is the next to run when the chain has ended, on the CPU where its callers ran, and
 // what they submitted is what there is to write. To have the engine goroutine woken for it would be one wake more, mostly of an
@@ -20,17 +20,22 @@ import (
 // worthWaiting is how many callers make a chain that the reader waits for.
 const worthWaiting = 4
 
+// turnMost is how long a chain may keep the reader and what its callers submit.
+const turnMost = 4 * tick
+
 // turn is guarded by the log's lock, but for mayTake, which does not change, and what is atomic.
 type turn struct {
 	over     chan struct{} // cap 1: the reader may go on
 	turnAt   atomic.Int64  // since when it waits for that; 0 = it does not
 	relieved atomic.Bool   // it is to go on though a chain runs
 
-	mayTake bool // the reader may write on this connection
-	waited  bool // the reader waits for a chain, and is going to write
-	taken   bool // the span is the reader's to write
-	rest    bool // it has left the rest of it, from written on, to the engine goroutine
-	kept    bool // the engine goroutine waits for the reader to be done with the span
+	comesOn bool   // at the last tick a chain ran whose callers had submitted something since the one before
+	heard   uint64 // Accepted then
+	mayTake bool   // the reader may write on this connection
+	waited  bool   // the reader waits for a chain, and is going to write
+	taken   bool   // the span is the reader's to write
+	rest    bool   // it has left the rest of it, from written on, to the engine goroutine
+	kept    bool   // the engine goroutine waits for the reader to be done with the span
 }
 
 // awaitTurn is the reader waiting until no chain runs, or until it is relieved.
@@ -56,9 +61,13 @@ func (s *session) endWait() {
 	s.giveTurn()
 }
 
-// relieve ends a wait for a chain that takes a tick. For the sweeper.
+// relieve is called by the sweeper at each tick. It ends a wait for a chain that takes a tick and does not come on, or that takes
+// turnMost. That it comes on shows in what its callers submit. Under the lock.
 func (s *session) relieve(now int64) {
-	if at := s.turnAt.Load(); at != 0 && now-at >= int64(tick) {
+	at, accepted := s.turnAt.Load(), s.e.count.Accepted
+	s.comesOn = at != 0 && now-at < int64(turnMost) && accepted != s.heard
+	s.heard = accepted
+	if at != 0 && now-at >= int64(tick) && !s.comesOn {
 		s.endWait()
 	}
 }
