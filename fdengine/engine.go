@@ -65,6 +65,7 @@ type Engine struct {
 
 	calls, drafts, batches, waiters sync.Pool
 	soloAfter                       int      // see solo.go; 0 = never
+	worthWaiting                    int      // see turn.go
 	readBuf                         []byte   // of the last session, for the next one; engine goroutine
 	serving                         *session // the one the engine goroutine works on, also while it is ending
 }
@@ -91,6 +92,7 @@ func New(o Options) (*Engine, error) {
 	if e.opt.LoneCaller >= 0 && e.opt.mayGoSolo() {
 		e.soloAfter = soloAfter
 	}
+	e.worthWaiting = worthWaiting
 	e.sweepParked = true
 	e.start(e.run)
 	e.start(e.sweep)

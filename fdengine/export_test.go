@@ -46,6 +46,14 @@ func (e *Engine) SetSoloAfter(n int) {
 	}
 }
 
+// SetWorthWaiting changes how many callers make a chain that the reader waits for, to write afterwards. To be called before the first
+// command.
+func (e *Engine) SetWorthWaiting(n int) {
+	e.log.Lock()
+	defer e.log.Unlock()
+	e.worthWaiting = n
+}
+
 // Gathers is for how many bytes the reader waits.
 func (e *Engine) Gathers() int {
 	e.log.Lock()
@@ -76,7 +84,7 @@ func (e *Engine) Spare() int {
 // AwaitTurn is a reader that waits for a chain which does not end, while the sweeper comes by at the given times after it
 // began; it returns at which of them the reader went on, or -1.
 func AwaitTurn(began int64, sweeps ...int64) int {
-	s := &session{turn: turn{over: make(chan struct{}, 1)}}
+	s := &session{e: new(Engine), turn: turn{over: make(chan struct{}, 1)}}
 	s.running.Store(1)
 	on := make(chan struct{})
 	go func() { s.awaitTurn(began); close(on) }()

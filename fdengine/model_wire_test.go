@@ -49,6 +49,16 @@ func (c *wire) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// TryWrite is for the reader's turn to write.
+func (c *wire) TryWrite(b []byte) (int, error) {
+	n, err := c.Conn.TryWrite(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(c.out, b[:n]...)
+	c.at = c.moved()
+	return n, err
+}
+
 func (c *wire) RemoteAddr() net.Addr {
 	if c.local {
 		return &net.TCPAddr{IP: net.IPv6loopback, Port: 1}

@@ -93,6 +93,12 @@ func newWorld(p *program) *world {
 			w.second.SetSoloAfter(1)
 		}
 	}
+	if p.seed%2 == 0 { // the reader waits for each caller it has answered, and writes
+		w.SetWorthWaiting(1)
+		if w.second != nil {
+			w.second.SetWorthWaiting(1)
+		}
+	}
 	return w
 }
 

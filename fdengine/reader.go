@@ -193,7 +193,7 @@ func (s *session) process() bool {
 	if at := s.writeAt.Load(); at > 0 && busy > int64(tick) {
 		s.writeAt.CompareAndSwap(at, now+1)
 	}
-	wait := worthWaiting <= s.n && s.running.Load() == 0
+	wait := e.worthWaiting <= s.n && s.running.Load() == 0
 	first := s.endChain()
 	s.waited = wait && s.mayTake && err == nil && !s.dead
 	s.userAt.Store(0)

@@ -1,6 +1,7 @@
 package memnet
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -67,20 +68,36 @@ func (c *Conn) read(b []byte) (int, error) {
 // A peer that has closed is noticed when its end mark has arrived, so under delay or stall bytes are accepted
 // that nobody will read, as on a socket.
 func (c *Conn) Write(b []byte) (int, error) {
-	n, err := c.write(b)
+	n, err := c.write(b, true)
 	if err != nil {
 		err = c.opError("write", err)
 	}
 	return n, err
 }
 
-func (c *Conn) write(b []byte) (n int, err error) {
+// TryWrite is Write that does not wait: it returns how many bytes were accepted at once, and no error for the rest. The
+// write deadline does not concern it.
+func (c *Conn) TryWrite(b []byte) (int, error) {
+	n, err := c.write(b, false)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil
+	}
+	if err != nil {
+		err = c.opError("write", err)
+	}
+	return n, err
+}
+
+func (c *Conn) write(b []byte, wait bool) (n int, err error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
 	l := &c.p.mu.lanes[c.side]
 	for l.writing {
 		if err := c.writeErrLocked(); err != nil {
 			return 0, err
+		}
+		if !wait {
+			return 0, nil
 		}
 		l.writeable.Wait()
 	}
@@ -106,6 +123,9 @@ func (c *Conn) write(b []byte) (n int, err error) {
 		}
 		m := l.acceptLocked(want)
 		if n += m; m == 0 {
+			if !wait {
+				return n, nil
+			}
 			l.writeable.Wait()
 		}
 	}
