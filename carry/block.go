@@ -4,7 +4,8 @@ package carry
 // cursor never moves what the writer or the reader look at.
 const (
 	blockBytes   = 64 << 10
-	blockRecords = 600
+	blockRecords = 600 // at most
+	fewRecords   = 64  // at least
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest = 16 << 10
 	maxFree    = 12       // recycled blocks kept
@@ -139,15 +140,31 @@ func (b *block[T]) reset() {
 	b.buf, b.n, b.dead, b.quiet, b.passed, b.back = b.buf[:0], 0, 0, 0, false, 0
 }
 
-// take returns a block with room for size bytes, recycled if possible.
-func (l *Log[T]) take(size int) *block[T] {
+// learn notes how many records blocks are to have room for, from one that is full: requests of 1 KiB would else come with
+// more room for records than for bytes.
+func (l *Log[T]) learn(b *block[T]) {
+	if size := len(b.buf); !b.big && b.n > 0 && size > 0 {
+		l.perBlock = min(max(b.n*blockBytes/size*5/4, fewRecords), blockRecords)
+	}
+}
+
+// take returns a block with room for size bytes and n records, recycled if possible.
+func (l *Log[T]) take(size, n int) *block[T] {
+	want := l.perBlock
+	if want == 0 {
+		want = blockRecords
+	}
+	want = max(want, n)
 	if b := l.free; b != nil && size <= blockBytes {
 		l.free, b.next = b.next, nil
 		l.nfree--
+		if len(b.recs) < max(n, want/2) {
+			b.recs = make([]Record[T], want)
+		}
 		return b
 	}
 	mem := make([]byte, max(size, blockBytes))
-	return &block[T]{mem: mem, buf: mem[:0], recs: make([]Record[T], blockRecords)}
+	return &block[T]{mem: mem, buf: mem[:0], recs: make([]Record[T], want)}
 }
 
 // give recycles a block that nothing points at.

@@ -236,3 +236,22 @@ func BenchmarkCut(b *testing.B) {
 		})
 	}
 }
+
+// A block of requests of 1 KiB had room for ten times the records it could hold, which took more memory than the requests.
+//
+// Covers: E-40
+func TestBlocksHaveRoomForAsManyRecordsAsRequestsFit(t *testing.T) {
+	const n, size = 20000, 1000
+	before := heap()
+	var l Log[int]
+	fill(&l, n, size)
+	require.Less(t, float64(heap()-before), 1.25*n*(size+128))
+	require.Equal(t, n, answerAll(&l))
+	fill(&l, n, 60)
+	blocks := 0
+	for b := l.head; b != nil; b = b.next {
+		blocks++
+	}
+	require.LessOrEqual(t, blocks, n/blockRecords+4, "smaller ones have more again")
+	require.NoError(t, l.Check())
+}

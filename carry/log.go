@@ -45,9 +45,10 @@ type Log[T any] struct {
 	reading bool         // between Begin and End
 	untold  []End[T]     // outcomes for the next Settle or Cut to tell
 
-	free   *block[T]
-	nfree  int
-	spares spares[T]
+	free     *block[T]
+	nfree    int
+	perBlock int // records a new block has room for; 0 = blockRecords
+	spares   spares[T]
 }
 
 const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
@@ -119,7 +120,10 @@ func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
 	b := l.tail
 	if b == nil || !b.room(len(enc)) || b.back < b.n && (b != l.cur || l.pub < b.n) {
 		// Also behind records that came back and still wait: others that come back must find their place.
-		b = l.take(len(enc))
+		if b != nil {
+			l.learn(b)
+		}
+		b = l.take(len(enc), 1)
 		l.insert(b, l.tail)
 	}
 	off := len(b.buf)

@@ -45,7 +45,7 @@ func (l *Log[T]) open(size int, after *block[T]) *block[T] {
 	if size >= BigRequest {
 		b = bigBlock[T](make([]byte, 0, size))
 	} else {
-		b = l.take(size)
+		b = l.take(size, 1)
 	}
 	l.insert(b, after)
 	if l.cur != nil && b.next == l.cur {
@@ -84,7 +84,7 @@ func (l *Log[T]) slot() (fill, after *block[T]) {
 // split moves what is not published of b, the cursor's block, to a block of its own behind it.
 func (l *Log[T]) split(b *block[T]) {
 	base := b.recs[l.pub].off
-	rest := l.take(len(b.buf) - int(base))
+	rest := l.take(len(b.buf)-int(base), b.n-l.pub)
 	rest.buf = append(rest.buf, b.buf[base:]...)
 	for i := l.pub; i < b.n; i++ {
 		r := &b.recs[i]
