@@ -1,0 +1,102 @@
+package fdengine
+
+import (
+	"time"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/internal/memnet"
+	"github.com/fdengine/fullduplex/pool"
+)
+
+// HeldUp is a caller in a chain who does not get a CPU.
+type HeldUp struct{ w waiter }
+
+// HoldUp puts such a caller into the chain that is being made. To be called from DecodeReply, on the reader.
+func (e *Engine) HoldUp() *HeldUp {
+	h := &HeldUp{newWaiter()}
+	e.sess.link(&h.w)
+	return h
+}
+
+// Release gives it one: it wakes the next.
+func (h *HeldUp) Release() { h.w.wait() }
+
+// turnless is an engine that runs no goroutine, in a session of a connection that leads nowhere.
+func turnless() (*Engine, *session) {
+	c, _ := memnet.Pipe(memnet.Options{})
+	e := &Engine{opt: Options{Window: 8, WindowBytes: 1 << 20}}
+	s := &session{e: e, conn: pool.NewConn(c, c, time.Now()), turn: turn{over: make(chan struct{}, 1)}, solo: solo{resume: make(chan struct{}, 1)}}
+	e.sess = s
+	return e, s
+}
+
+// append1 submits a command past all that keeps the engine's limits.
+func (e *Engine) append1() {
+	var rec carry.Record[entry]
+	rec.Owner = entry{nil, &member{}}
+	rec.Frames = 1
+	e.log.Append(&rec, []byte("x"))
+}
+
+// refuse1 sends the only command away, to come back at once.
+func (e *Engine) refuse1() {
+	l := &e.log
+	l.Claim(1, 1<<20, false)
+	var c carry.Chunk[entry]
+	l.Begin(&c)
+	rec := c.Peek()
+	rec.Decide()
+	l.Refuse(rec, []byte("x"), nil, -1, func(carry.End[entry]) {})
+	c.Take()
+	l.End(&c)
+}
+
+// MayClaim says whether the reader, whose turn it is, takes what waits when the session is as the arrangement of that name
+// leaves it.
+func MayClaim(name string) bool {
+	e, s := turnless()
+	e.parked = true
+	s.answers = 1
+	e.append1()
+	if f := arrangements[name]; f != nil {
+		f(e, s)
+	}
+	e.log.Lock()
+	defer e.log.Unlock()
+	_, ok := s.claimTurn()
+	return ok
+}
+
+// arrangements in which what waits is for the engine goroutine.
+var arrangements = map[string]func(e *Engine, s *session){
+	"the engine goroutine is at work":     func(e *Engine, _ *session) { e.parked = false },
+	"the connection is dead":              func(_ *Engine, s *session) { s.dead = true },
+	"a lone caller writes":                func(_ *Engine, s *session) { s.inline, s.force = true, true },
+	"another span is being written":       func(_ *Engine, s *session) { s.taken, s.force = true, true },
+	"the session ends":                    func(_ *Engine, s *session) { s.ending = reasonRecycle },
+	"the reader wants the end":            func(_ *Engine, s *session) { s.ask(reasonRetire) },
+	"the connection is to be handed off":  func(_ *Engine, s *session) { s.conn.MarkHandoff() },
+	"the connection has been held enough": func(e *Engine, s *session) { e.opt.MaxHold = 1; e.stamp() },
+	"something is to be rerouted":         func(e *Engine, _ *session) { e.rerouting = []*Carry{nil} },
+	"nothing has been answered":           func(_ *Engine, s *session) { s.alone, s.answers = true, 0 },
+	"another chain runs":                  func(_ *Engine, s *session) { s.running.Store(1) },
+	"the window is full": func(e *Engine, s *session) {
+		e.opt.Window = 1
+		e.log.Claim(1, 1<<20, false)
+		e.append1()
+		s.force = true
+	},
+	"nothing waits": func(e *Engine, _ *session) { e.log.Claim(1, 1<<20, false) },
+	"a refused one is due": func(e *Engine, _ *session) {
+		e.refuse1()
+		e.append1()
+	},
+}
+
+// Arrangements is their names.
+func Arrangements() (names []string) {
+	for name := range arrangements {
+		names = append(names, name)
+	}
+	return names
+}
