@@ -1,6 +1,7 @@
 package fdengine
 
 import (
+	"testing/synctest"
 	"time"
 
 	"github.com/fdengine/fullduplex/carry"
@@ -99,4 +100,41 @@ func Arrangements() (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// ChainMax is how many callers a chain has at most.
+const ChainMax = chainMax
+
+// LinkMany answers n callers with one chunk. began: the chains that run before its end; left: the callers of the last one.
+func LinkMany(n int) (began, left int) {
+	_, s := turnless()
+	for range n {
+		w := newWaiter()
+		s.link(&w)
+	}
+	return int(s.running.Load()), s.n
+}
+
+// AwaitTurnThatComesOn is AwaitTurn with a sweeper that comes every so often, and callers who submit before it does so or not.
+func AwaitTurnThatComesOn(began, every int64, submits []bool) int {
+	_, s := turnless()
+	s.running.Store(1)
+	on := make(chan struct{})
+	go func() { s.awaitTurn(began); close(on) }()
+	synctest.Wait()
+	for i, submit := range submits {
+		if submit {
+			s.e.count.Accepted++
+		}
+		s.relieve(began + int64(i+1)*every)
+		synctest.Wait()
+		select {
+		case <-on:
+			return i
+		default:
+		}
+	}
+	s.endWait()
+	<-on
+	return -1
 }
