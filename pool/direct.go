@@ -42,7 +42,9 @@ type look struct {
 	atOnce unix.Timespec
 }
 
-// transfer is one direction. What cannot have it at once takes the way of package net.
+// transfer is one direction. A Read that cannot have it at once takes the way of package net. A Write waits for it: a
+// tried write holds nothing that package net knows of, so the two would tear each other. Whatever ends a Write that waits
+// for the peer, Close or a deadline, ends those behind it too.
 type transfer struct {
 	sync.Mutex
 	step func(fd uintptr) (done bool)
@@ -77,14 +79,16 @@ func directFor(stream, raw net.Conn) *direct {
 
 // write is net.Conn's Write: all of b, unless there is an error.
 func (d *direct) write(b []byte) (int, error) {
-	if len(b) == 0 || !d.out.TryLock() {
+	if len(b) == 0 {
 		return d.conn.Write(b)
 	}
+	d.out.Lock()
 	defer d.out.Unlock()
 	return d.out.run(b, d.sock.Write)
 }
 
-// tryWrite is write without the way of package net.
+// tryWrite is write that does not wait, neither for the peer nor for another write. It does not pass the gate at which package
+// net looks at deadlines and lets writers wait for each other.
 func (d *direct) tryWrite(b []byte) (int, error) {
 	if len(b) == 0 || !d.out.TryLock() {
 		return 0, nil // somebody writes

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -134,6 +135,37 @@ func TestAbortEndsAReadAndAWriteThatWait(t *testing.T) {
 	<-begun
 	require.NoError(t, near.Abort())
 	wg.Wait()
+}
+
+func TestWhatEndsAWriteThatWaitsEndsThoseBehindIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end func(near *pool.Conn) error
+		is  error
+	}{
+		"Abort":      {(*pool.Conn).Abort, net.ErrClosed},
+		"a deadline": {func(near *pool.Conn) error { return near.SetWriteDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := sockets(t)
+			var wg sync.WaitGroup
+			var taken atomic.Int64
+			for range 3 {
+				wg.Go(func() {
+					n, err := near.Write(make([]byte, 64<<20))
+					require.ErrorIs(t, err, tc.is)
+					taken.Add(int64(n))
+				})
+			}
+			_, err := io.ReadFull(far, make([]byte, 1)) // one has begun
+			require.NoError(t, err)
+			require.NoError(t, tc.end(near))
+			wg.Wait()
+			_ = near.Close() // what the kernel took still arrives
+			rest, err := io.Copy(io.Discard, far)
+			require.NoError(t, err)
+			require.EqualValues(t, taken.Load(), 1+rest)
+		})
+	}
 }
 
 func TestSeveralGoroutinesMayWriteToASocketAtOnce(t *testing.T) {

@@ -1,7 +1,6 @@
 package memnet
 
 import (
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -75,13 +74,10 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// TryWrite is Write that does not wait: it returns how many bytes were accepted at once, and no error for the rest. The
-// write deadline does not concern it.
+// TryWrite is Write that does not wait, neither for room nor for another Write: it returns how many bytes were accepted at
+// once, and no error for the rest. The write deadline does not concern it.
 func (c *Conn) TryWrite(b []byte) (int, error) {
 	n, err := c.write(b, false)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = nil
-	}
 	if err != nil {
 		err = c.opError("write", err)
 	}
@@ -92,8 +88,12 @@ func (c *Conn) write(b []byte, wait bool) (n int, err error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
 	l := &c.p.mu.lanes[c.side]
+	why := c.writeErrLocked
+	if !wait {
+		why = c.refusedLocked
+	}
 	for l.writing {
-		if err := c.writeErrLocked(); err != nil {
+		if err := why(); err != nil {
 			return 0, err
 		}
 		if !wait {
@@ -106,12 +106,12 @@ func (c *Conn) write(b []byte, wait bool) (n int, err error) {
 		l.writing = false
 		l.writeable.Broadcast()
 	}()
-	if err := c.writeErrLocked(); err != nil || len(b) == 0 {
+	if err := why(); err != nil || len(b) == 0 {
 		return 0, err
 	}
 	l.writes++
 	for n < len(b) {
-		if err := c.writeErrLocked(); err != nil {
+		if err := why(); err != nil {
 			return n, err
 		}
 		want := b[n:]
@@ -134,12 +134,18 @@ func (c *Conn) write(b []byte, wait bool) (n int, err error) {
 
 // writeErrLocked is why this end may not write now, or nil.
 func (c *Conn) writeErrLocked() error {
+	if e := &c.p.mu.ends[c.side]; !e.closed && e.write.expired {
+		return os.ErrDeadlineExceeded
+	}
+	return c.refusedLocked()
+}
+
+// refusedLocked is why this end may not write any more, or nil.
+func (c *Conn) refusedLocked() error {
 	e, l, back := &c.p.mu.ends[c.side], &c.p.mu.lanes[c.side], &c.p.mu.lanes[1-c.side]
 	switch {
 	case e.closed:
 		return net.ErrClosed
-	case e.write.expired:
-		return os.ErrDeadlineExceeded
 	case l.writeErr != nil:
 		return l.writeErr
 	case l.readerGone && back.endSeenLocked():
@@ -179,7 +185,7 @@ func (c *Conn) CloseWrite() error {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()
 	l := &c.p.mu.lanes[c.side]
-	if err := c.writeErrLocked(); err != nil && err != os.ErrDeadlineExceeded {
+	if err := c.refusedLocked(); err != nil {
 		return c.opError("close", err)
 	}
 	l.writeErr = syscall.EPIPE

@@ -18,7 +18,7 @@ func ofSockets() []Mutant {
 		},
 		{
 			Name: "two-writers-in-one-state", File: direct,
-			Old: "if len(b) == 0 || !d.out.TryLock() {", New: "if d.out.TryLock(); len(b) == 0 {",
+			Old: "\td.out.Lock()\n\tdefer d.out.Unlock()\n\treturn d.out.run(b, d.sock.Write)", New: "\td.out.TryLock()\n\tdefer d.out.Unlock()\n\treturn d.out.run(b, d.sock.Write)",
 			Breaks: "two goroutines that write to one connection tear each other's bytes",
 			Kill:   []Killer{by("pool", "TestSeveralGoroutinesMayWriteToASocketAtOnce")},
 		},
