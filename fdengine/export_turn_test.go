@@ -72,6 +72,7 @@ func MayClaim(name string) bool {
 var arrangements = map[string]func(e *Engine, s *session){
 	"the engine goroutine is at work":     func(e *Engine, _ *session) { e.parked = false },
 	"the connection is dead":              func(_ *Engine, s *session) { s.dead = true },
+	"the reader is to stand by":           func(_ *Engine, s *session) { s.standing = true },
 	"a lone caller writes":                func(_ *Engine, s *session) { s.inline, s.force = true, true },
 	"another span is being written":       func(_ *Engine, s *session) { s.taken, s.force = true, true },
 	"the session ends":                    func(_ *Engine, s *session) { s.ending = reasonRecycle },

@@ -103,8 +103,8 @@ func (s *session) takeTurn() {
 // lock.
 func (s *session) claimTurn() (span carry.Span[entry], ok bool) {
 	e, l := s.e, &s.e.log
-	if !e.parked || s.dead || s.inline || s.taken || s.ending != reasonNone || len(e.rerouting) > 0 || s.alone && s.answers == 0 ||
-		!e.due() || s.wantsEnd(e.clock.Load()) != reasonNone {
+	if !e.parked || s.dead || s.standing || s.inline || s.taken || s.ending != reasonNone || len(e.rerouting) > 0 ||
+		s.alone && s.answers == 0 || !e.due() || s.wantsEnd(e.clock.Load()) != reasonNone {
 		return span, false
 	}
 	if due, ok := l.NextDue(); ok && due <= e.clock.Load() {
