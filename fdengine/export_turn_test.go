@@ -139,3 +139,15 @@ func AwaitTurnThatComesOn(began, every int64, submits []bool) int {
 	<-on
 	return -1
 }
+
+// Unsure is how many bytes of a span of one are taken for written after a fault of the engine goroutine, while the reader writes it
+// or not.
+func Unsure(byReader bool) int {
+	e, s := turnless()
+	e.append1()
+	span, _ := e.log.Claim(1, 1<<20, false)
+	s.begin(span, 0)
+	s.taken = byReader
+	s.unsure(false)
+	return s.written
+}
