@@ -95,7 +95,7 @@ func TestATriedWriteTakesAllForWhichThereIsRoom(t *testing.T) {
 // Covers: E-26
 func TestATriedWriteToAPeerThatDoesNotReadSaysExactlyWhatTheKernelTook(t *testing.T) {
 	eachSocket(t, func(t *testing.T, near *pool.Conn, far stream) {
-		sent := noise(32 << 20)
+		sent := noise(8 << 20)
 		n, err := near.TryWrite(sent)
 		require.NoError(t, err, "a part is no fault")
 		require.Greater(t, n, 0)
@@ -125,7 +125,7 @@ func TestATriedWriteToAPeerThatDoesNotReadSaysExactlyWhatTheKernelTook(t *testin
 // for the bytes of the other.
 func TestATriedWriteBesideOneThatWaitsReturnsAtOnceWithNothing(t *testing.T) {
 	eachSocket(t, func(t *testing.T, near *pool.Conn, far stream) {
-		sent := noise(16 << 20)
+		sent := noise(6 << 20)
 		var wrote atomic.Bool
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -141,7 +141,7 @@ func TestATriedWriteBesideOneThatWaitsReturnsAtOnceWithNothing(t *testing.T) {
 			n, err := far.Read(got[at:min(len(got), at+64<<10)]) // makes room
 			require.NoError(t, err)
 			at += n
-			if len(sent)-at > 8<<20 { // more than the buffers hold: it is still at it
+			if len(sent)-at > 2<<20 { // more than the buffers hold: it is still at it
 				n, err = near.TryWrite([]byte("torn"))
 				require.NoError(t, err)
 				require.Zero(t, n)
@@ -223,7 +223,7 @@ func TestATriedWriteHeedsNoDeadline(t *testing.T) {
 		require.Equal(t, "all the same", string(got))
 		_, err = near.Write([]byte("x"))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "nor does it move one")
-		fill(t, near, make([]byte, 32<<20))
+		fill(t, near, make([]byte, 8<<20))
 	})
 }
 
@@ -304,7 +304,7 @@ func TestATriedWriteAllocatesNothing(t *testing.T) {
 				panic("there was room")
 			}
 		}), "with room")
-		fill(t, near, make([]byte, 32<<20))
+		fill(t, near, make([]byte, 8<<20))
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			if _, err := near.TryWrite(b); err != nil {
 				panic(err)
