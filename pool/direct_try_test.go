@@ -174,7 +174,7 @@ func TestNoWriteIsTornByATriedOneNorTearsIt(t *testing.T) {
 		some := bytes.Repeat([]byte{'.'}, 300_000)
 		ends := map[int]bool{0: true} // where a tried write ended, counted in tried bytes
 		tried, read := 0, 0
-		got := make([]byte, 1, writers*each*size+100*len(some))
+		got := make([]byte, 1, writers*each*size+40*len(some))
 		_, err := io.ReadFull(far, got)
 		require.NoError(t, err)
 		for read = 1; read < writers*each*size+tried; {
@@ -183,7 +183,7 @@ func TestNoWriteIsTornByATriedOneNorTearsIt(t *testing.T) {
 			require.NoError(t, err)
 			read += n
 			got = got[:read]
-			if tried < 99*len(some) && read-tried < writers*each*size {
+			if tried < 39*len(some) && read-tried < writers*each*size {
 				n, err = near.TryWrite(some)
 				require.NoError(t, err)
 				tried += n
