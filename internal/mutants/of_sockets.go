@@ -62,7 +62,7 @@ func ofSockets() []Mutant {
 			Name: "one-chain-stands-for-all", File: "fdengine/chain.go",
 			Old: "s.running.Add(1)", New: "s.running.Store(1)",
 			Breaks: "the writer is woken while callers are still waking each other",
-			Kill:   []Killer{by("fdengine", "TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves")},
+			Kill:   []Killer{by("fdengine", "TestNobodyWaitsForSeveralChains")},
 		},
 		{
 			Name: "buffer-still-in-the-log", File: draft,

@@ -69,7 +69,7 @@ func ofTurns() []Mutant {
 		},
 		{
 			Name: "overdue-at-once", File: gather,
-			Old: "case before != s.waitsSince || s.comesOn:", New: "case s.comesOn:",
+			Old: "case before != s.waitsSince || s.comesOn:", New: "case before > s.waitsSince || s.comesOn:",
 			Breaks: "a command that has waited for less than a tick is forced out alone",
 			Kill:   []Killer{by("fdengine", "TestWhatWaitsForRepliesIsForcedOutAfterAWholeTickAndNotBefore")},
 		},
