@@ -151,3 +151,15 @@ func Unsure(byReader bool) int {
 	s.unsure(false)
 	return s.written
 }
+
+// KeptIsTold says whether the end of the reader's write wakes the engine goroutine, kept waiting for it or not.
+func KeptIsTold(kept bool) bool {
+	e, s := turnless()
+	e.wake = make(chan struct{}, 1)
+	e.append1()
+	span, _ := e.log.Claim(1, 1<<20, false)
+	s.begin(span, 0)
+	s.taken, s.kept, e.parked = true, kept, true
+	s.sent(span, 1, nil)
+	return len(e.wake) == 1
+}

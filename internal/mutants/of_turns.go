@@ -35,7 +35,7 @@ func ofTurns() []Mutant {
 			Name: "kept-for-good", File: writer,
 			Old: "\t\twake = e.unpark() || wake\n\t}\n\tl.Unlock()", New: "\t}\n\tl.Unlock()",
 			Breaks: "the engine goroutine, which waited for the reader's write, is not told of its end",
-			Kill:   []Killer{by("fdengine", "TestTheEngineGoroutineThatWaitedForTheReadersWriteGoesOnBehindIt")},
+			Kill:   []Killer{by("fdengine", "TestAnEngineGoroutineKeptByTheReadersWriteIsToldOfItsEnd")},
 		},
 		{
 			Name: "turn-not-awaited", File: gather,
@@ -115,12 +115,6 @@ func ofTurns() []Mutant {
 			Name: "turn-before-what-comes-back", File: turn,
 			Old: "ok && due <= e.clock.Load() {", New: "ok && due < 0*e.clock.Load()-1 {",
 			Breaks: "what comes back from its pause is overtaken",
-			Kill:   claims,
-		},
-		{
-			Name: "turn-beyond-the-window", File: turn,
-			Old: "\tif inFlight >= e.opt.Window {\n", New: "\tif inFlight >= e.opt.Window+1 {\n",
-			Breaks: "the reader writes more than the window has room for",
 			Kill:   claims,
 		},
 		{
