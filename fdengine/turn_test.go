@@ -154,6 +154,7 @@ func TestTheReadersTurnBlocksNobodyWhoWantsItToRead(t *testing.T) {
 	turnBubble(t, setup{Server: scripted.Options{ReadAhead: -1}, OnDial: small}, func(t *testing.T, r *rig, l *turns) {
 		pad := string(make([]byte, 700))
 		r.SetWorthWaiting(1)
+		l.takes = 300
 		var wg sync.WaitGroup
 		for i := range callers {
 			wg.Go(func() {
@@ -168,13 +169,6 @@ func TestTheReadersTurnBlocksNobodyWhoWantsItToRead(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, callers*rounds, r.server.Executed())
 		require.Equal(t, 1, r.server.Conns())
-		parts := 0
-		for _, w := range l.take() {
-			if w.byReader && w.n < w.from {
-				parts++
-			}
-		}
-		require.Positive(t, parts, "the connection took a part only")
 	})
 }
 
