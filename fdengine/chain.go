@@ -11,11 +11,15 @@ import "sync/atomic"
 // chainMax bounds a chain, so that a big chunk wakes several at once; then nobody waits for them.
 const chainMax = 16384
 
+// chainStep is how many callers of a chain make a step, which the sweeper sees.
+const chainStep = 64
+
 // waiter is a caller that waits for its outcome.
 type waiter struct {
 	ready chan struct{} // cap 1
 	next  *waiter       // to be woken by this one
 	last  *session      // whose chain ends with this one
+	step  *session      // that is told when this one has woken the next
 }
 
 func newWaiter() waiter { return waiter{ready: make(chan struct{}, 1)} }
@@ -30,7 +34,8 @@ func (w *waiter) wait() {
 type chain struct {
 	first, tail *waiter
 	n           int
-	running     atomic.Int32 // chains whose last caller has not been woken
+	running     atomic.Int32  // chains whose last caller has not been woken
+	steps       atomic.Uint32 // of long chains
 }
 
 // link puts an answered caller at the end of the chain.
@@ -44,7 +49,9 @@ func (s *session) link(w *waiter) {
 		s.tail.next = w
 	}
 	s.tail = w
-	s.n++
+	if s.n++; s.n%chainStep == 0 {
+		w.step = s
+	}
 }
 
 // wakeChain wakes the first. No lock is held.
@@ -67,15 +74,19 @@ func (s *session) endChain() (first *waiter) {
 // pass is called by each caller that a reply has woken, before anything else.
 func (w *waiter) pass() {
 	if n := w.next; n != nil {
-		w.next = nil
+		s := w.step
+		w.next, w.step = nil, nil
 		n.ready <- struct{}{}
+		if s != nil {
+			s.steps.Add(1)
+		}
 		return
 	}
 	s := w.last
 	if s == nil {
 		return
 	}
-	w.last = nil
+	w.last, w.step = nil, nil
 	if s.running.Add(-1) > 0 {
 		return
 	}

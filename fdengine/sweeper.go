@@ -95,6 +95,8 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 		e.sweepParked = s == nil
 		switch {
 		case s == nil:
+		case s.turnAt.Load() != 0:
+			wait = tick // the reader waits for a chain
 		case s.vacant:
 			wait = tick // soon somebody must read again, to see what the server does unasked
 		default:

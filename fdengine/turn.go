@@ -20,6 +20,9 @@ import (
 // worthWaiting is how many callers make a chain that the reader waits for.
 const worthWaiting = 4
 
+// turnSpans is how many spans the reader writes in a row: others may submit as fast as it writes.
+const turnSpans = 32
+
 // turnMost is how long a chain may keep the reader and what its callers submit.
 const turnMost = 4 * tick
 
@@ -29,8 +32,8 @@ type turn struct {
 	turnAt   atomic.Int64  // since when it waits for that; 0 = it does not
 	relieved atomic.Bool   // it is to go on though a chain runs
 
-	comesOn bool   // at the last tick a chain ran whose callers had submitted something since the one before
-	heard   uint64 // Accepted then
+	comesOn bool   // at the last tick a chain ran that had made a step since the one before
+	stepped uint32 // steps then
 	mayTake bool   // the reader may write on this connection
 	waited  bool   // the reader waits for a chain, and is going to write
 	taken   bool   // the span is the reader's to write
@@ -62,11 +65,11 @@ func (s *session) endWait() {
 }
 
 // relieve is called by the sweeper at each tick. It ends a wait for a chain that takes a tick and does not come on, or that takes
-// turnMost. That it comes on shows in what its callers submit. Under the lock.
+// turnMost. Under the lock.
 func (s *session) relieve(now int64) {
-	at, accepted := s.turnAt.Load(), s.e.count.Accepted
-	s.comesOn = at != 0 && now-at < int64(turnMost) && accepted != s.heard
-	s.heard = accepted
+	at, steps := s.turnAt.Load(), s.steps.Load()
+	s.comesOn = at != 0 && now-at < int64(turnMost) && steps != s.stepped
+	s.stepped = steps
 	if at != 0 && now-at >= int64(tick) && !s.comesOn {
 		s.endWait()
 	}
@@ -82,7 +85,7 @@ func (s *session) takeTurn() {
 	l.Lock()
 	mine := s.waited
 	s.waited = false
-	for mine {
+	for n := 0; mine && n < turnSpans; n++ {
 		span, ok := s.claimTurn()
 		if !ok {
 			break
