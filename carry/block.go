@@ -6,6 +6,8 @@ const (
 	blockBytes   = 64 << 10
 	blockRecords = 600 // at most
 	fewRecords   = 64  // at least
+	widerFrom    = 200 // bytes of a request from which blocks are wider
+	widerBytes   = 256 << 10
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest = 16 << 10
 	maxFree    = 12       // recycled blocks kept
@@ -143,19 +145,25 @@ func (b *block[T]) reset() {
 // learn notes how many records blocks are to have room for, from one that is full: requests of 1 KiB would else come with
 // more room for records than for bytes.
 func (l *Log[T]) learn(b *block[T]) {
-	if size := len(b.buf); !b.big && b.n > 0 && size > 0 {
-		l.perBlock = min(max(b.n*blockBytes/size*5/4, fewRecords), blockRecords)
+	if b.big || b.n == 0 || len(b.buf) == 0 {
+		return
 	}
+	each := max(len(b.buf)/b.n, 1)
+	l.memBlock = blockBytes
+	if each >= widerFrom {
+		l.memBlock = widerBytes
+	}
+	l.perBlock = min(max(l.memBlock/each*5/4, fewRecords), blockRecords)
 }
 
 // take returns a block with room for size bytes and n records, recycled if possible.
 func (l *Log[T]) take(size, n int) *block[T] {
-	want := l.perBlock
+	want, mem := l.perBlock, max(l.memBlock, blockBytes)
 	if want == 0 {
 		want = blockRecords
 	}
 	want = max(want, n)
-	if b := l.free; b != nil && size <= blockBytes {
+	if b := l.free; b != nil && size <= len(b.mem) && mem <= len(b.mem) {
 		l.free, b.next = b.next, nil
 		l.nfree--
 		if len(b.recs) < max(n, want/2) {
@@ -163,8 +171,8 @@ func (l *Log[T]) take(size, n int) *block[T] {
 		}
 		return b
 	}
-	mem := make([]byte, max(size, blockBytes))
-	return &block[T]{mem: mem, buf: mem[:0], recs: make([]Record[T], want)}
+	room := make([]byte, max(size, mem))
+	return &block[T]{mem: room, buf: room[:0], recs: make([]Record[T], want)}
 }
 
 // give recycles a block that nothing points at.
@@ -174,7 +182,7 @@ func (l *Log[T]) give(b *block[T]) {
 		l.spares.keep(b)
 		return
 	}
-	if cap(b.buf) > blockBytes || l.nfree >= maxFree {
+	if cap(b.buf) > widerBytes || l.nfree >= maxFree {
 		return // to the garbage collector
 	}
 	b.reset()

@@ -47,6 +47,7 @@ type Log[T any] struct {
 
 	free     *block[T]
 	nfree    int
+	memBlock int // and bytes; 0 = blockBytes
 	perBlock int // records a new block has room for; 0 = blockRecords
 	spares   spares[T]
 }
