@@ -9,9 +9,10 @@ const (
 	widerFrom    = 200 // bytes of a request from which blocks are wider
 	widerBytes   = 256 << 10
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
-	BigRequest = 16 << 10
-	maxFree    = 12       // recycled blocks kept
-	maxSpare   = 16 << 20 // bytes of recycled big blocks kept
+	BigRequest   = 16 << 10
+	maxFree      = 12         // recycled blocks kept
+	maxFreeBytes = 1536 << 10 // of their room for bytes
+	maxSpare     = 16 << 20   // bytes of recycled big blocks kept
 )
 
 type block[T any] struct {
@@ -166,6 +167,7 @@ func (l *Log[T]) take(size, n int) *block[T] {
 	if b := l.free; b != nil && size <= len(b.mem) && mem <= len(b.mem) {
 		l.free, b.next = b.next, nil
 		l.nfree--
+		l.freeBytes -= len(b.mem)
 		if len(b.recs) < max(n, want/2) {
 			b.recs = make([]Record[T], want)
 		}
@@ -182,12 +184,13 @@ func (l *Log[T]) give(b *block[T]) {
 		l.spares.keep(b)
 		return
 	}
-	if cap(b.buf) > widerBytes || l.nfree >= maxFree {
+	if cap(b.buf) > widerBytes || l.nfree >= maxFree || l.freeBytes+len(b.mem) > maxFreeBytes {
 		return // to the garbage collector
 	}
 	b.reset()
 	b.next, l.free = l.free, b
 	l.nfree++
+	l.freeBytes += len(b.mem)
 }
 
 // insert links b behind after; nil puts it first.

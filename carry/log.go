@@ -45,11 +45,12 @@ type Log[T any] struct {
 	reading bool         // between Begin and End
 	untold  []End[T]     // outcomes for the next Settle or Cut to tell
 
-	free     *block[T]
-	nfree    int
-	memBlock int // and bytes; 0 = blockBytes
-	perBlock int // records a new block has room for; 0 = blockRecords
-	spares   spares[T]
+	free      *block[T]
+	freeBytes int
+	nfree     int
+	memBlock  int // and bytes; 0 = blockBytes
+	perBlock  int // records a new block has room for; 0 = blockRecords
+	spares    spares[T]
 }
 
 const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
@@ -240,6 +241,9 @@ func (l *Log[T]) Claimable() bool {
 	return l.seek()
 }
 
+// Quieter says whether the next Claim may have records that expect no reply among others, or none but such.
+func (l *Log[T]) Quieter() bool { return l.seek() && l.cur.quiet > 0 }
+
 // CanClaim says whether Claim with the same arguments would publish anything, dropping what is dead on the way.
 func (l *Log[T]) CanClaim(maxCmds, maxBytes int, alone bool) bool {
 	if !l.Claimable() {
@@ -378,7 +382,7 @@ func (l *Log[T]) release() {
 }
 
 // Shed lets go of recycled blocks and buffers.
-func (l *Log[T]) Shed() { l.free, l.nfree, l.spares = nil, 0, spares[T]{} }
+func (l *Log[T]) Shed() { l.free, l.nfree, l.freeBytes, l.spares = nil, 0, 0, spares[T]{} }
 
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {

@@ -116,7 +116,10 @@ func LinkMany(n int) (began, left int) {
 	return int(s.running.Load()), s.n
 }
 
-// AwaitTurnThatComesOn is AwaitTurn with a sweeper that comes every so often, and callers who submit before it does so or not.
+// StepChain is a long chain that has come on by some callers.
+func (e *Engine) StepChain() { e.sess.steps.Add(1) }
+
+// AwaitTurnThatComesOn is AwaitTurn with a sweeper that comes every so often, and a chain that makes a step before it does so or not.
 func AwaitTurnThatComesOn(began, every int64, submits []bool) int {
 	_, s := turnless()
 	s.running.Store(1)
@@ -125,7 +128,7 @@ func AwaitTurnThatComesOn(began, every int64, submits []bool) int {
 	synctest.Wait()
 	for i, submit := range submits {
 		if submit {
-			s.e.count.Accepted++
+			s.steps.Add(1)
 		}
 		s.relieve(began + int64(i+1)*every)
 		synctest.Wait()

@@ -176,13 +176,14 @@ func (s *session) process() bool {
 		}
 		s.fell = asPanic(err) // only Guard leaves a foreign stage behind
 	}
-	s.tellLot()
 	own := asPanic(err)
 	if own != nil && own.Boundary == stageNames[stageOwn] {
+		e.recoverLock()
 		s.giveBack()
 	} else {
 		own = nil
 	}
+	s.tellLot()
 	now := e.stamp()
 	busy := now - s.userAt.Load()
 	var cut bool
@@ -232,7 +233,7 @@ func (s *session) process() bool {
 	}
 	if wait {
 		s.awaitTurn(now)
-		s.takeTurn()
+		s.takeTurn(now)
 	}
 	return err == nil && !dead
 }

@@ -147,6 +147,7 @@ func (s *session) wantsEnd(now int64) reason {
 // the server said or did meanwhile decides whether the connection may be put back.
 func (s *session) stopReader() {
 	s.stopping.Store(true)
+	s.endWait()
 	at := time.Unix(1, 0)
 	s.e.log.Lock()
 	if s.vacant {

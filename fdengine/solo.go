@@ -45,7 +45,7 @@ type solo struct {
 // record goes the usual way. Under the lock.
 func (e *Engine) seize(r *carry.Record[entry]) (s *session, ok bool) {
 	s = e.sess
-	if s == nil || !s.vacant || !e.parked || s.dead || e.stopping || s.ending != reasonNone || s.endNext != reasonNone ||
+	if s == nil || !s.vacant || !e.parked || s.dead || s.taken || e.stopping || s.ending != reasonNone || s.endNext != reasonNone ||
 		len(e.rerouting) > 0 || r.SettleBy != 0 || r.Frames == 0 || r.Stream != nil || s.conn.ShouldHandoff() {
 		return nil, false
 	}
@@ -103,6 +103,7 @@ func (s *session) goSolo() {
 	defer s.handBack()
 	err := panics.Catch("writer", func() error { s.send(s.span, 0); return nil })
 	if err != nil {
+		s.e.recoverLock()
 		s.unsure(true)
 		s.e.fault(s, err)
 		return

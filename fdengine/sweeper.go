@@ -173,12 +173,12 @@ func (e *Engine) idleWait() time.Duration {
 
 // late looks at the two clocks of a session. A reply is late when ReadTimeout has passed since the oldest
 // unanswered command was accepted or the last reply came, whichever is later; later writes are no progress, and the
-// time the reader spends in foreign code is not the peer's. A write is late when WriteTimeout has passed for one
+// time the reader spends in foreign code, or waiting for a chain, is not the peer's. A write is late when WriteTimeout has passed for one
 // piece: then its deadline is pulled (poke) to see whether a byte was accepted meanwhile. Under the lock.
 func (s *session) late(now int64) (cut error, poke int64) {
 	e := s.e
 	inFlight, _ := e.log.InFlight()
-	busy := s.userAt.Load() != 0
+	busy := s.userAt.Load() != 0 || s.turnAt.Load() != 0
 	if rt := int64(e.opt.ReadTimeout); rt > 0 && inFlight > 0 && !busy && now-s.base > rt &&
 		!(s.writing && e.log.Reaches(s.span)) {
 		block := e.log.Blocks()

@@ -79,11 +79,25 @@ func (s *session) relieve(now int64) {
 // the reader.
 func (o *Options) takesTurns() bool { return o.Observer == nil && o.Limiter == nil }
 
-// takeTurn writes what waits, as far as the connection takes it.
-func (s *session) takeTurn() {
+// takeTurn ends a wait that began at the given time: the reader writes what waits. What panics in it is our own fault, and ends
+// the session.
+func (s *session) takeTurn(began int64) {
+	err := panics.Catch("reader", func() error { s.writeTurn(began); return nil })
+	if err != nil {
+		s.e.recoverLock()
+		s.lostTurn(err)
+		s.e.fault(s, err)
+	}
+}
+
+// writeTurn writes what waits, as far as the connection takes it.
+func (s *session) writeTurn(began int64) {
 	e, l := s.e, &s.e.log
+	surplus := s.waited && s.unasked()
+	now := e.stamp()
 	l.Lock()
-	mine := s.waited
+	s.base = min(s.base+now-began, now) // the wait was not the peer's time
+	mine := s.waited && !surplus
 	s.waited = false
 	for n := 0; mine && n < turnSpans; n++ {
 		span, ok := s.claimTurn()
@@ -95,11 +109,24 @@ func (s *session) takeTurn() {
 		l.Lock()
 	}
 	waits, _ := l.Queued()
-	wake := waits > 0 && !s.taken && e.parked && e.due() && e.unpark()
+	wake := waits > 0 && !s.taken && !surplus && e.parked && e.due() && e.unpark()
 	l.Unlock()
 	if wake {
 		e.signal()
 	}
+}
+
+// unasked says whether the server has said something while nothing is in flight. It is to be read before anything is written: it
+// answers nothing that is yet to be sent.
+func (s *session) unasked() bool {
+	s.e.log.Lock()
+	inFlight, _ := s.e.log.InFlight()
+	s.e.log.Unlock()
+	if inFlight > 0 {
+		return false
+	}
+	now, _ := s.conn.Readable()
+	return now
 }
 
 // claimTurn claims for the reader what the engine goroutine would, if it is parked and would do nothing else. Under the
@@ -114,14 +141,14 @@ func (s *session) claimTurn() (span carry.Span[entry], ok bool) {
 		return span, false
 	}
 	inFlight, flying := l.InFlight()
-	if inFlight >= e.opt.Window {
+	if inFlight >= e.opt.Window || l.Quieter() { // who sends without a reply is told in order, by one goroutine
 		return span, false
 	}
 	if span, ok = l.Claim(e.opt.Window-inFlight, e.opt.WindowBytes-flying, false); ok {
 		s.force, s.taken = false, true
 		s.begin(span, inFlight)
 	}
-	if e.room.first != nil {
+	if !ok || e.room.first != nil { // dead records were dropped on the way
 		e.letIn()
 	}
 	return span, ok
@@ -159,7 +186,14 @@ func (s *session) tryWrite(b []byte) (n int, err, fell error) {
 		s.lostTurn(p)
 	}
 	fell = panics.Guard("conn.TryWrite", exit, func() error {
-		n, err = s.conn.TryWrite(b)
+		for n < len(b) && err == nil && !s.cutFlag.Load() {
+			piece := b[n:min(n+pieceMax, len(b))]
+			var m int
+			m, err = s.conn.TryWrite(piece)
+			if n += m; m < len(piece) {
+				break
+			}
+		}
 		return nil
 	})
 	return n, err, fell
@@ -168,7 +202,9 @@ func (s *session) tryWrite(b []byte) (n int, err, fell error) {
 // lostTurn ends the session over a write that failed in foreign code: nobody knows what of it left.
 func (s *session) lostTurn(why error) {
 	s.e.log.Lock()
-	s.taken, s.writing, s.written, s.assumed = false, false, len(s.span.Bytes), true
+	if s.taken && !s.rest {
+		s.taken, s.writing, s.written, s.assumed = false, false, len(s.span.Bytes), true
+	}
 	s.e.log.Unlock()
 	s.cut(why)
 }

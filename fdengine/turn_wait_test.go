@@ -49,6 +49,7 @@ func TestAChainThatComesOnKeepsTheReaderForFourTicksAtMost(t *testing.T) {
 		cs, o := echoes("c", 25, carry.NoRetry), &outcomes{}
 		for i, c := range cs {
 			submitAll(t, r, o, c)
+			r.StepChain()
 			pass(time.Millisecond)
 			if i < 18 {
 				require.Zero(t, pushes.Load(), "%d ms", i)
@@ -65,6 +66,38 @@ func TestAChainThatComesOnKeepsTheReaderForFourTicksAtMost(t *testing.T) {
 }
 
 // Covers: E-11
+func TestWhatOthersSubmitDoesNotCountAsTheChainComingOn(t *testing.T) {
+	var pushes atomic.Int32
+	turnBubble(t, setup{Engine: pushed(&pushes)}, func(t *testing.T, r *rig, l *turns) {
+		release, answered := r.chained()
+		r.server.Conn(0).Push(scripted.PushFrame("x"))
+		cs, o := echoes("c", 10, carry.NoRetry), &outcomes{}
+		for _, c := range cs {
+			submitAll(t, r, o, c)
+			pass(time.Millisecond)
+		}
+		pass(time.Millisecond)
+		require.EqualValues(t, 1, pushes.Load())
+		ok(t, o, cs...)
+		release()
+		answered()
+	})
+}
+
+// Covers: E-11
+func TestAChainThatHaltsWhileNothingIsOwedKeepsTheReaderNoLonger(t *testing.T) {
+	var pushes atomic.Int32
+	turnBubble(t, setup{Engine: pushed(&pushes)}, func(t *testing.T, r *rig, l *turns) {
+		release, answered := r.chained()
+		r.server.Conn(0).Push(scripted.PushFrame("x"))
+		pass(2 * tick)
+		require.EqualValues(t, 1, pushes.Load())
+		release()
+		answered()
+	})
+}
+
+// Covers: E-11
 func TestAChainThatEndsInTimeIsWrittenByTheReaderHoweverLongItCameOn(t *testing.T) {
 	turnBubble(t, setup{}, func(t *testing.T, r *rig, l *turns) {
 		release, answered := r.chained()
@@ -72,6 +105,7 @@ func TestAChainThatEndsInTimeIsWrittenByTheReaderHoweverLongItCameOn(t *testing.
 		cs, o := echoes("c", 15, carry.NoRetry), &outcomes{}
 		for _, c := range cs {
 			submitAll(t, r, o, c)
+			r.StepChain()
 			pass(time.Millisecond)
 		}
 		require.Zero(t, o.count())
@@ -86,8 +120,8 @@ func TestAChainThatEndsInTimeIsWrittenByTheReaderHoweverLongItCameOn(t *testing.
 // Covers: E-11
 func TestHowLongAReaderWaitsForAChain(t *testing.T) {
 	for name, c := range map[string]struct {
-		submits []bool // between one look and the next
-		ends    int    // at which of them, a tick apart, the wait does
+		steps []bool // between one look and the next
+		ends  int    // at which of them, a tick apart, the wait does
 	}{
 		"halts at once":     {[]bool{false, false}, 0},
 		"halts later":       {[]bool{true, true, false, true}, 2},
@@ -95,7 +129,7 @@ func TestHowLongAReaderWaitsForAChain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				require.Equal(t, c.ends, fdengine.AwaitTurnThatComesOn(7*int64(tick), int64(tick), c.submits))
+				require.Equal(t, c.ends, fdengine.AwaitTurnThatComesOn(7*int64(tick), int64(tick), c.steps))
 			})
 		})
 	}

@@ -20,6 +20,7 @@ func (s *session) serve() reason {
 		return nil
 	})
 	if err != nil {
+		s.e.recoverLock()
 		s.unsure(false)
 		s.e.fault(s, err)
 		return reasonCut
