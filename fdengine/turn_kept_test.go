@@ -44,20 +44,6 @@ func TestTheEngineGoroutineThatWaitedForTheReadersWriteGoesOnBehindIt(t *testing
 	})
 }
 
-// Covers: E-11, P10
-func TestShutdownDuringTheReadersWriteEndsWithItWhenNoReplyIsOwed(t *testing.T) {
-	turnBubble(t, setup{Server: script{"q": always(scripted.Action{NoReply: true})}.options()}, func(t *testing.T, r *rig, l *turns) {
-		o, q := &outcomes{}, quiet("q")
-		free := r.heldWrite(l, o, []*scripted.Cmd{q})
-		done := make(chan error, 1)
-		go func() { _, err := r.Shutdown(bg); done <- err }()
-		synctest.Wait()
-		close(free)
-		within(t, time.Second, func() { require.NoError(t, <-done) })
-		require.NoError(t, settledOf(t, o, q))
-	})
-}
-
 // Covers: E-11
 func TestNothingWaitsBehindAWriteOfTheReadersThatHasReturned(t *testing.T) {
 	turnBubble(t, setup{}, func(t *testing.T, r *rig, l *turns) {

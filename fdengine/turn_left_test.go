@@ -31,7 +31,6 @@ func TestWhatIsOutOfTheOrdinaryIsLeftToTheEngineGoroutine(t *testing.T) {
 		granted int
 		turn    bool // the engine goroutine has done its part before: the reader writes
 	}{
-		"retire":   {server: script{"chained3": first(1, scripted.Refuse("READONLY retry=1"))}, conns: 2, granted: 2},
 		"handoff":  {then: (*pool.Conn).MarkHandoff, conns: 2, granted: 3},
 		"max hold": {engine: fdengine.Options{MaxHold: time.Second}, spend: time.Second - 3*time.Millisecond, conns: 1, granted: 2},
 		"due":      {server: script{"chained3": first(1, scripted.Refuse("LOADING retry=1"))}, conns: 1, granted: 1, turn: true},
@@ -70,6 +69,25 @@ func TestWhatIsOutOfTheOrdinaryIsLeftToTheEngineGoroutine(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Covers: E-23
+func TestASessionThatIsToEndWaitsForNoChain(t *testing.T) {
+	refusals := script{"chained3": first(1, scripted.Refuse("READONLY retry=1"))}
+	turnBubble(t, setup{Server: refusals.options()}, func(t *testing.T, r *rig, l *turns) {
+		release, answered := r.heldUp()
+		l.take()
+		c, began := scripted.Echo("c"), time.Now()
+		require.NoError(t, <-r.later(bg, c))
+		require.Less(t, time.Since(began), tick)
+		require.Equal(t, 2, r.server.Conns())
+		for _, w := range l.take() {
+			require.False(t, w.byReader)
+		}
+		release()
+		answered()
+		require.Zero(t, r.Stats().Cuts)
+	})
 }
 
 // Covers: E-6

@@ -88,6 +88,14 @@ func turnBubble(t *testing.T, o setup, f func(t *testing.T, r *rig, l *turns)) {
 // called: the reader waits for them, to write then. answered waits for the four.
 func (r *rig) chained() (release, answered func()) {
 	r.t.Helper()
+	release, answered = r.heldUp()
+	require.Equal(r.t, 1, r.Chains())
+	return release, answered
+}
+
+// heldUp is chained when the session may end meanwhile.
+func (r *rig) heldUp() (release, answered func()) {
+	r.t.Helper()
 	require.NoError(r.t, r.Ping(bg))
 	r.server.FreezeReplies(true)
 	var h *fdengine.HeldUp
@@ -104,7 +112,6 @@ func (r *rig) chained() (release, answered func()) {
 	r.server.FreezeReplies(false)
 	synctest.Wait()
 	require.NotNil(r.t, h)
-	require.Equal(r.t, 1, r.Chains())
 	return h.Release, func() {
 		for _, c := range told {
 			require.NoError(r.t, <-c)
