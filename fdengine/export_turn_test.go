@@ -166,3 +166,31 @@ func KeptIsTold(kept bool) bool {
 	s.sent(span, 1, nil)
 	return len(e.wake) == 1
 }
+
+// faulty is an engine whose next claim meets a fault of our own while the lock is held.
+func faulty() (*Engine, *session) {
+	e, s := turnless()
+	s.answers = 1
+	e.append1()
+	closed := make(chan struct{})
+	close(closed)
+	e.room.cmds, e.room.bytes = 1<<20, 1<<20
+	e.room.add(&roomWaiter{in: closed})
+	return e, s
+}
+
+// FaultInTheWriteLoop is the end of a session whose engine goroutine panics with the lock held, and whether the lock is free then.
+func FaultInTheWriteLoop() (cut, free bool) {
+	e, s := faulty()
+	cut = s.serve() == reasonCut && s.dead && s.assumed
+	return cut, e.log.TryLock()
+}
+
+// FaultInTheReadersTurn is the same for the reader whose turn it is to write.
+func FaultInTheReadersTurn() (cut, free bool) {
+	e, s := faulty()
+	e.parked, s.waited = true, true
+	s.takeTurn(0)
+	cut = s.dead && s.assumed && !s.taken
+	return cut, e.log.TryLock()
+}

@@ -109,3 +109,19 @@ func TestAnEngineGoroutineKeptByTheReadersWriteIsToldOfItsEnd(t *testing.T) {
 	require.True(t, fdengine.KeptIsTold(true))
 	require.False(t, fdengine.KeptIsTold(false))
 }
+
+// Covers: S4-14, P10
+func TestAFaultOfOurOwnWithTheLockHeldCostsTheSessionOnly(t *testing.T) {
+	for name, fault := range map[string]func() (cut, free bool){
+		"engine goroutine":  fdengine.FaultInTheWriteLoop,
+		"the reader's turn": fdengine.FaultInTheReadersTurn,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cut, free := fault()
+				require.True(t, cut)
+				require.True(t, free)
+			})
+		})
+	}
+}
