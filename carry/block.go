@@ -10,7 +10,7 @@ const (
 	widerBytes   = 256 << 10
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest   = 16 << 10
-	maxFree      = 12         // recycled blocks kept
+	maxFree      = 16         // recycled blocks kept
 	maxFreeBytes = 1536 << 10 // of their room for bytes
 	maxSpare     = 16 << 20   // bytes of recycled big blocks kept
 )
