@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -183,6 +184,7 @@ func TestAWriteThatFailsInForeignCodeMayHaveLeft(t *testing.T) {
 		s := script{"n": first(1, scripted.Action{NoReply: true})} // it fails before an answer could tell
 		bubble(t, setup{Server: s.options(), Wrap: firstOnly(c)}, func(t *testing.T, r *rig) {
 			require.NoError(t, r.Ping(bg))
+			synctest.Wait() // its reply may have come before its write returned
 			c.afterWrite = func() {
 				time.Sleep(10 * time.Millisecond) // the server runs what it got
 				deed()

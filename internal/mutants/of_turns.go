@@ -45,7 +45,7 @@ func ofTurns() []Mutant {
 		},
 		{
 			Name: "cut-does-not-end-the-wait", File: "fdengine/session.go",
-			Old: "\ts.endWait()\n", New: "",
+			Old: "cause\n\ts.endWait()\n", New: "cause\n",
 			Breaks: "a cut, and Close, wait for a chain of callers that has come to a halt",
 			Kill:   []Killer{by("fdengine", "TestACutEndsTheWaitForAChainAtOnce")},
 		},

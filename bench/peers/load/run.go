@@ -167,7 +167,7 @@ func all(callers []contend.Caller, d time.Duration, h *histogram) (int64, error)
 // first of each eight for all, the burst of 8,192 callers would be a tenth of all samples of a second.
 func one(i int, c contend.Caller, over *atomic.Bool, h *histogram) (n int64, err error) {
 	for !over.Load() {
-		if (n+int64(i))%sampleEvery != 0 || n == 0 {
+		if (n+int64(i))%sampleEvery != 1 || n == 0 {
 			err = c.Call()
 		} else {
 			from := time.Now()
