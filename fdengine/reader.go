@@ -197,10 +197,6 @@ func (s *session) process() bool {
 	wait := e.worthWaiting <= s.n && s.running.Load() == 0
 	first := s.endChain()
 	s.waited = wait && s.mayTake && err == nil && !s.dead
-	if wait {
-		s.turnAt.Store(max(now, 1))
-		e.rouse() // the sweeper is to look after it
-	}
 	s.userAt.Store(0)
 	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
 	lower := s.trickling(now)

@@ -44,6 +44,9 @@ type turn struct {
 // awaitTurn is the reader waiting until no chain runs, or until it is relieved.
 func (s *session) awaitTurn(now int64) {
 	s.turnAt.Store(max(now, 1))
+	s.e.log.Lock()
+	s.e.rouse() // the sweeper is to look after it
+	s.e.log.Unlock()
 	for s.running.Load() > 0 && !s.relieved.Swap(false) {
 		<-s.over
 	}
@@ -93,7 +96,7 @@ func (s *session) takeTurn(began int64) {
 // writeTurn writes what waits, as far as the connection takes it.
 func (s *session) writeTurn(began int64) {
 	e, l := s.e, &s.e.log
-	surplus := s.waited && s.unasked()
+	surplus := s.unasked()
 	now := e.stamp()
 	l.Lock()
 	s.base = min(s.base+now-began, now) // the wait was not the peer's time
@@ -116,13 +119,14 @@ func (s *session) writeTurn(began int64) {
 	}
 }
 
-// unasked says whether the server has said something while nothing is in flight. It is to be read before anything is written: it
+// unasked says whether the server has said something while nothing is in flight and the reader is about to write. It is to be read before anything is written: it
 // answers nothing that is yet to be sent.
 func (s *session) unasked() bool {
 	s.e.log.Lock()
 	inFlight, _ := s.e.log.InFlight()
+	writes := s.waited
 	s.e.log.Unlock()
-	if inFlight > 0 {
+	if inFlight > 0 || !writes {
 		return false
 	}
 	now, _ := s.conn.Readable()

@@ -1,6 +1,7 @@
 package fdengine_test
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -214,4 +215,31 @@ func TestNobodyWaitsForSeveralChains(t *testing.T) {
 	require.Equal(t, []int{0, fdengine.ChainMax}, []int{began, waits})
 	began, waits = fdengine.LinkMany(2*fdengine.ChainMax + 5)
 	require.Equal(t, []int{2, 5}, []int{began, waits})
+}
+
+// A reader that foreign code ended between its chunk and its wait was taken for one that waits, for ever, and a silent server was not cut.
+//
+// Covers: P8, E-11
+func TestAReaderThatEndedBeforeItsWaitIsNotTakenForOneThatWaits(t *testing.T) {
+	var exits atomic.Bool
+	l := &limiter{onReport: func() {
+		if exits.CompareAndSwap(true, false) {
+			runtime.Goexit()
+		}
+	}}
+	bubble(t, setup{Engine: fdengine.Options{Limiter: l, ReadTimeout: 100 * time.Millisecond}}, func(t *testing.T, r *rig) {
+		r.SetWorthWaiting(1)
+		require.NoError(t, r.Ping(bg))
+		synctest.Wait()
+		exits.Store(true)
+		require.NoError(t, r.Do(bg, scripted.Echo("a")))
+		synctest.Wait()
+		require.False(t, exits.Load())
+		r.server.FreezeReplies(true)
+		done := r.later(bg, scripted.Echo("b"))
+		pass(time.Second)
+		require.NotZero(t, r.Stats().Cuts)
+		r.server.FreezeReplies(false)
+		require.Error(t, <-done)
+	})
 }
