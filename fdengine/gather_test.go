@@ -26,6 +26,7 @@ func wrapLocal(c net.Conn) net.Conn { return onThisHost{c} }
 func crowded(t *testing.T, r *rig) (arrived int, answered func()) {
 	t.Helper()
 	require.NoError(t, r.Do(bg, scripted.Echo("first")))
+	require.NoError(t, r.Do(bg, scripted.Echo("second"))) // the first reply may have come before its write returned: how near the server is is known now
 	r.server.FreezeReplies(true)
 	done := make(chan error, 1)
 	go func() { done <- r.DoBatch(bg, commands(echoes("c", 10, carry.Replay)), nil) }()
