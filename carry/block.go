@@ -3,11 +3,10 @@ package carry
 // A block holds encoded bytes and their records by value. It never grows, so a submitter appending behind the
 // cursor never moves what the writer or the reader look at.
 const (
-	blockBytes   = 64 << 10
-	blockRecords = 600 // at most
-	fewRecords   = 64  // at least
-	widerFrom    = 200 // bytes of a request from which blocks are wider
-	widerBytes   = 256 << 10
+	blockBytes   = 64 << 10  // at least, and in steps of this
+	widestBytes  = 256 << 10 // at most
+	blockRecords = 600       // at most
+	fewRecords   = 64        // at least
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest   = 16 << 10
 	maxFree      = 16         // recycled blocks kept
@@ -143,17 +142,15 @@ func (b *block[T]) reset() {
 	b.buf, b.n, b.dead, b.quiet, b.passed, b.back = b.buf[:0], 0, 0, 0, false, 0
 }
 
-// learn notes how many records blocks are to have room for, from one that is full: requests of 1 KiB would else come with
-// more room for records than for bytes.
+// learn notes from a block that is full what the next ones are to have room for: as many bytes as their records need, since a block is
+// a write, and no more records than fit into those.
 func (l *Log[T]) learn(b *block[T]) {
-	if b.big || b.n == 0 || len(b.buf) == 0 {
+	if b.big || b.n == 0 {
 		return
 	}
 	each := max(len(b.buf)/b.n, 1)
-	l.memBlock = blockBytes
-	if each >= widerFrom {
-		l.memBlock = widerBytes
-	}
+	steps := (each*blockRecords + blockBytes/2) / blockBytes
+	l.memBlock = min(max(steps*blockBytes, blockBytes), widestBytes)
 	l.perBlock = min(max(l.memBlock/each*5/4, fewRecords), blockRecords)
 }
 
@@ -163,8 +160,13 @@ func (l *Log[T]) take(size, n int) *block[T] {
 	if want == 0 {
 		want = blockRecords
 	}
-	want = max(want, n)
-	if b := l.free; b != nil && size <= len(b.mem) && mem <= len(b.mem) {
+	want, mem = max(want, n), max(size, mem)
+	for l.free != nil && len(l.free.mem) < mem { // it would take the place of wider ones
+		l.freeBytes -= len(l.free.mem)
+		l.free = l.free.next
+		l.nfree--
+	}
+	if b := l.free; b != nil {
 		l.free, b.next = b.next, nil
 		l.nfree--
 		l.freeBytes -= len(b.mem)
@@ -173,7 +175,7 @@ func (l *Log[T]) take(size, n int) *block[T] {
 		}
 		return b
 	}
-	room := make([]byte, max(size, mem))
+	room := make([]byte, mem)
 	return &block[T]{mem: room, buf: room[:0], recs: make([]Record[T], want)}
 }
 
@@ -184,7 +186,7 @@ func (l *Log[T]) give(b *block[T]) {
 		l.spares.keep(b)
 		return
 	}
-	if cap(b.buf) > widerBytes || l.nfree >= maxFree || l.freeBytes+len(b.mem) > maxFreeBytes {
+	if cap(b.buf) > widestBytes || l.nfree >= maxFree || l.freeBytes+len(b.mem) > maxFreeBytes {
 		return // to the garbage collector
 	}
 	b.reset()

@@ -241,17 +241,35 @@ func BenchmarkCut(b *testing.B) {
 //
 // Covers: E-40
 func TestBlocksHaveRoomForAsManyRecordsAsRequestsFit(t *testing.T) {
-	const n, size = 20000, 1000
-	before := heap()
-	var l Log[int]
-	fill(&l, n, size)
-	require.Less(t, float64(heap()-before), 1.25*n*(size+128))
-	require.Equal(t, n, answerAll(&l))
-	fill(&l, n, 60)
-	blocks := 0
-	for b := l.head; b != nil; b = b.next {
-		blocks++
+	const n = 20000
+	for _, size := range []int{60, 109, 150, 200, 250, 300, 500, 1000, 5000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			before := heap()
+			var l Log[int]
+			fill(&l, n, size)
+			held := float64(heap()-before) / float64(n*(size+128))
+			require.Less(t, held, 1.5)
+			require.Equal(t, n, answerAll(&l))
+			fill(&l, n, 60)
+			blocks := 0
+			for b := l.head; b != nil; b = b.next {
+				blocks++
+			}
+			require.LessOrEqual(t, blocks, n/blockRecords+8, "smaller ones have more again")
+			require.NoError(t, l.Check())
+		})
 	}
-	require.LessOrEqual(t, blocks, n/blockRecords+8, "smaller ones have more again")
-	require.NoError(t, l.Check())
+}
+
+// Recycled blocks of small requests took the places of those that are wide enough for larger ones, which were allocated anew for ever.
+//
+// Covers: E-40
+func TestSteadyTrafficDoesNotAllocateAfterItsRequestsHaveGrown(t *testing.T) {
+	var l Log[int]
+	turn(&l, 40000, 20000, make([]byte, 60))
+	require.Equal(t, len(l.head.recs), blockRecords)
+	answerAll(&l)
+	enc := make([]byte, 1000)
+	turn(&l, 8000, 1000, enc)
+	require.Zero(t, testing.AllocsPerRun(50, func() { turn(&l, 2000, 1000, enc) }))
 }

@@ -3,9 +3,9 @@ package fdengine
 import "sync/atomic"
 
 // Callers that one chunk of replies has answered are woken in chains: the reader wakes the first, each wakes the next
-// before it returns to its user, and the last one of the last chain wakes the writer. A reader that wakes them all hands
-// half of them to an idle CPU, where they run against each other for one lock, on stacks and commands that are warm in the other CPU's cache:
-// on two CPUs that costs more than all the rest. A chain stays where it is as long as each link goes to sleep again soon;
+// before it returns to its user, and the last one lets the reader go on, whose turn to write it is (turn.go), or wakes the engine goroutine.
+// A reader that wakes them all hands half of them to an idle CPU, where they run against each other for one lock, on stacks and
+// commands that are warm in the other CPU's cache: on two CPUs that costs more than all the rest. A chain stays where it is as long as each link goes to sleep again soon;
 // one that does not is overtaken, because the scheduler gives the next link to an idle CPU after some microseconds.
 
 // chainMax bounds a chain, so that a big chunk wakes several at once; then nobody waits for them.

@@ -15,7 +15,7 @@ import (
 	"github.com/fdengine/fullduplex/internal/scripted"
 )
 
-// More callers than one chain has are woken by more than one. Some of them leave at the same moment, and must hand on.
+// Some of the callers in a chain leave at the moment when they are answered, and must hand on.
 //
 // Covers: E-11
 func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
@@ -49,15 +49,6 @@ func TestAllCallersOfABigChunkAreWokenWhoeverOfThemLeaves(t *testing.T) {
 			require.Zero(t, r.Chains(), "each chain that was begun has been counted out")
 		}
 		require.Equal(t, 1, r.server.Conns())
-	})
-}
-
-// Covers: E-11
-func TestAChainThatIsHeldUpKeepsTheReaderForATickAtMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tick := int64(5 * time.Millisecond)
-		require.Equal(t, 2, fdengine.AwaitTurn(7*tick, 1, tick-1, tick, 2*tick))
-		require.Equal(t, -1, fdengine.AwaitTurn(0, 0, tick-2), "the clock may stand at zero when it begins")
 	})
 }
 

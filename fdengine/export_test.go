@@ -2,7 +2,6 @@ package fdengine
 
 import (
 	"errors"
-	"testing/synctest"
 
 	"github.com/fdengine/fullduplex/carry"
 )
@@ -79,26 +78,4 @@ func (e *Engine) Spare() int {
 	e.log.Lock()
 	defer e.log.Unlock()
 	return e.log.Spared()
-}
-
-// AwaitTurn is a reader that waits for a chain which does not end, while the sweeper comes by at the given times after it
-// began; it returns at which of them the reader went on, or -1.
-func AwaitTurn(began int64, sweeps ...int64) int {
-	s := &session{e: new(Engine), turn: turn{over: make(chan struct{}, 1)}}
-	s.running.Store(1)
-	on := make(chan struct{})
-	go func() { s.awaitTurn(began); close(on) }()
-	synctest.Wait()
-	for i, at := range sweeps {
-		s.relieve(began + at)
-		synctest.Wait()
-		select {
-		case <-on:
-			return i
-		default:
-		}
-	}
-	s.endWait()
-	<-on
-	return -1
 }

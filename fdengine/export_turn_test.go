@@ -119,18 +119,24 @@ func LinkMany(n int) (began, left int) {
 // StepChain is a long chain that has come on by some callers.
 func (e *Engine) StepChain() { e.sess.steps.Add(1) }
 
-// AwaitTurnThatComesOn is AwaitTurn with a sweeper that comes every so often, and a chain that makes a step before it does so or not.
-func AwaitTurnThatComesOn(began, every int64, submits []bool) int {
+// Look is the sweeper coming by, so long after the reader's wait began; the chain has made a step before or not.
+type Look struct {
+	After int64
+	Step  bool
+}
+
+// AwaitTurn is a reader that waits for a chain which does not end; it returns at which look of the sweeper the reader went on, or -1.
+func AwaitTurn(began int64, looks ...Look) int {
 	_, s := turnless()
 	s.running.Store(1)
 	on := make(chan struct{})
 	go func() { s.awaitTurn(began); close(on) }()
 	synctest.Wait()
-	for i, submit := range submits {
-		if submit {
+	for i, look := range looks {
+		if look.Step {
 			s.steps.Add(1)
 		}
-		s.relieve(began + int64(i+1)*every)
+		s.relieve(began + look.After)
 		synctest.Wait()
 		select {
 		case <-on:

@@ -24,14 +24,14 @@ const (
 
 // gathering is what a session knows about its writes. Guarded by the log's lock.
 type gathering struct {
-	local      bool // the peer is on this host
-	near       bool // and the last round trip was short
-	loose      bool // the reader may be in foreign code: the writer does not wait for the end of its chunk
-	tardy      bool // the reader or a chain has kept the writer waiting for a tick: it does not wait for them until the next chunk
-	force      bool // write what waits, whatever it is
-	probe      uint64
+	local      bool   // the peer is on this host
+	near       bool   // and the last round trip was short
+	loose      bool   // the reader may be in foreign code: the writer does not wait for the end of its chunk
+	tardy      bool   // the reader or a chain has kept the writer waiting for a tick: it does not wait for them until the next chunk
+	force      bool   // write what waits, whatever it is
 	waitsSince uint64 // one more than what was published at the last tick, if something waited then
-	probeAt    int64  // when the writer had written the records up to probe; 0 = no round trip is being measured
+	probe      uint64
+	probeAt    int64 // when the writer had written the records up to probe; 0 = no round trip is being measured
 }
 
 // due says whether what waits is worth a write now. When it is not, the reader asks again at the end of its chunk, and

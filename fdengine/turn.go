@@ -96,10 +96,16 @@ func (s *session) takeTurn(began int64) {
 // writeTurn writes what waits, as far as the connection takes it.
 func (s *session) writeTurn(began int64) {
 	e, l := s.e, &s.e.log
-	surplus := s.unasked()
 	now := e.stamp()
 	l.Lock()
 	s.base = min(s.base+now-began, now) // the wait was not the peer's time
+	surplus := false
+	if inFlight, _ := l.InFlight(); s.waited && inFlight == 0 {
+		// What the server says now answers nothing that is yet to be sent: it is to be read before anything is written.
+		l.Unlock()
+		surplus, _ = s.conn.Readable()
+		l.Lock()
+	}
 	mine := s.waited && !surplus
 	s.waited = false
 	for n := 0; mine && n < turnSpans; n++ {
@@ -117,20 +123,6 @@ func (s *session) writeTurn(began int64) {
 	if wake {
 		e.signal()
 	}
-}
-
-// unasked says whether the server has said something while nothing is in flight and the reader is about to write. It is to be read before anything is written: it
-// answers nothing that is yet to be sent.
-func (s *session) unasked() bool {
-	s.e.log.Lock()
-	inFlight, _ := s.e.log.InFlight()
-	writes := s.waited
-	s.e.log.Unlock()
-	if inFlight > 0 || !writes {
-		return false
-	}
-	now, _ := s.conn.Readable()
-	return now
 }
 
 // claimTurn claims for the reader what the engine goroutine would, if it is parked and would do nothing else. Under the

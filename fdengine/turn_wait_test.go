@@ -120,17 +120,21 @@ func TestAChainThatEndsInTimeIsWrittenByTheReaderHoweverLongItCameOn(t *testing.
 
 // Covers: E-11
 func TestHowLongAReaderWaitsForAChain(t *testing.T) {
+	type look = fdengine.Look
+	const tick = int64(tick)
 	for name, c := range map[string]struct {
-		steps []bool // between one look and the next
-		ends  int    // at which of them, a tick apart, the wait does
+		began int64
+		looks []look
+		ends  int // at which of them the wait does
 	}{
-		"halts at once":     {[]bool{false, false}, 0},
-		"halts later":       {[]bool{true, true, false, true}, 2},
-		"comes on for ever": {[]bool{true, true, true, true, true}, 3},
+		"halts":                     {7 * tick, []look{{1, false}, {tick - 1, false}, {tick, false}, {2 * tick, false}}, 2},
+		"is not over before a tick": {0, []look{{0, false}, {tick - 2, false}}, -1}, // the clock may stand at zero when it begins
+		"halts later":               {7 * tick, []look{{tick, true}, {2 * tick, true}, {3 * tick, false}}, 2},
+		"comes on for ever":         {7 * tick, []look{{tick, true}, {2 * tick, true}, {3 * tick, true}, {4 * tick, true}, {5 * tick, true}}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				require.Equal(t, c.ends, fdengine.AwaitTurnThatComesOn(7*int64(tick), int64(tick), c.steps))
+				require.Equal(t, c.ends, fdengine.AwaitTurn(c.began, c.looks...))
 			})
 		})
 	}

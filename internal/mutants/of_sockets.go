@@ -56,7 +56,7 @@ func ofSockets() []Mutant {
 			Name: "reader-behind-a-stuck-chain", File: "fdengine/turn.go",
 			Old: "\tif at != 0 && now-at >= int64(tick) && !s.comesOn {\n", New: "\tif at != 0 && now < 0 && !s.comesOn {\n",
 			Breaks: "nobody reads while one caller, who is to wake the next, does not get a CPU",
-			Kill:   []Killer{by("fdengine", "TestAChainThatIsHeldUpKeepsTheReaderForATickAtMost")},
+			Kill:   []Killer{by("fdengine", "TestHowLongAReaderWaitsForAChain")},
 		},
 		{
 			Name: "one-chain-stands-for-all", File: "fdengine/chain.go",

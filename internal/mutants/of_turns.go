@@ -44,6 +44,12 @@ func ofTurns() []Mutant {
 			Kill:   []Killer{by("fdengine", "TestABigSubmitDuringAChainIsTheReadersToWriteToo")},
 		},
 		{
+			Name: "turn-without-a-look", File: turn,
+			Old: "surplus, _ = s.conn.Readable()", New: "surplus = false",
+			Breaks: "what the server says while the reader waits for a chain is taken for the answer to what it writes then",
+			Kill:   []Killer{by("fdengine", "TestWhatTheServerSaysWhileTheReaderWaitsForAChainAnswersNothingThatItWritesThen")},
+		},
+		{
 			Name: "cut-does-not-end-the-wait", File: "fdengine/session.go",
 			Old: "cause\n\ts.endWait()\n", New: "cause\n",
 			Breaks: "a cut, and Close, wait for a chain of callers that has come to a halt",
