@@ -1,5 +1,7 @@
 package carry
 
+import "unsafe"
+
 // A block holds encoded bytes and their records by value. It never grows, so a submitter appending behind the
 // cursor never moves what the writer or the reader look at.
 const (
@@ -12,6 +14,7 @@ const (
 	maxFree      = 16         // recycled blocks kept
 	maxFreeBytes = 1536 << 10 // of their room for bytes
 	maxSpare     = 16 << 20   // bytes of recycled big blocks kept
+	ahead        = 4          // records for whose memory is asked before they come
 )
 
 type block[T any] struct {
@@ -32,6 +35,17 @@ func (b *block[T]) room(size int) bool {
 }
 
 func (b *block[T]) bytes(r *Record[T]) []byte { return b.mem[r.off : r.off+r.size : r.off+r.size] }
+
+// prefetch asks for the memory of the records that follow, each of about that size. It was used before and lies in the cache of the
+// reader's CPU; who appended them would wait for it at its next locked instruction, the Unlock.
+func (b *block[T]) prefetch(size int) {
+	if i := b.n + ahead; i < len(b.recs) {
+		prefetchLines(unsafe.Pointer(&b.recs[i]))
+	}
+	if i := len(b.buf) + ahead*size; i < len(b.mem) {
+		prefetchLines(unsafe.Pointer(&b.mem[i]))
+	}
+}
 
 // bigBlock returns a block for one record with these bytes; buf may be empty with room for them.
 func bigBlock[T any](buf []byte) *block[T] {

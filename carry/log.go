@@ -104,13 +104,13 @@ func (l *Log[T]) Untold() int { return len(l.untold) }
 // Append puts r at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
 // the log keeps it and kept is true. r is copied and may be used again. The caller has made sure of the limits.
 func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
-	r.size = uint32(len(enc))
 	l.cmds++
 	l.bytes += len(enc)
-	l.name(r, settled)
 	if s := r.Stream; s != nil {
 		r.gen = s.gen
 		if s.held.Load() {
+			r.size = uint32(len(enc))
+			l.name(r, settled)
 			l.queueHeld(s, r, enc)
 			return false
 		}
@@ -130,7 +130,7 @@ func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
 	}
 	off := len(b.buf)
 	b.buf = append(b.buf, enc...)
-	l.place(b, r, off)
+	l.name(l.place(b, r, off, len(enc)), settled)
 	b.back = b.n
 	l.aim()
 	return false
@@ -149,7 +149,7 @@ func (l *Log[T]) queueHeld(s *Stream[T], r *Record[T], enc []byte) {
 func (l *Log[T]) appendBig(r *Record[T], enc []byte) {
 	b := l.spares.trade(enc)
 	l.insert(b, l.tail)
-	l.place(b, r, 0)
+	l.name(l.place(b, r, 0, len(enc)), settled)
 	b.back = 1
 	l.aim()
 }
@@ -165,7 +165,7 @@ func (l *Log[T]) name(r *Record[T], from uint32) bool {
 		r.own = pending
 		return ok
 	}
-	t.seq, t.blk = r.seq, nil
+	t.seq = r.seq
 	if from == away && t.home.Load() != l {
 		t.moved = true
 	}
@@ -179,17 +179,21 @@ func (l *Log[T]) name(r *Record[T], from uint32) bool {
 	return r.comeBack(pending)
 }
 
-// place writes r into the next slot of b.
-func (l *Log[T]) place(b *block[T], r *Record[T], off int) {
-	r.off = uint32(off)
-	if r.ticket != nil {
-		r.ticket.blk = b
-	}
+// place writes r, of so many bytes from off on, into the next slot of b, and returns the slot. What is set now is set there: a CPU
+// does not forward stores of single fields to the wider loads of a copy, and would wait for them.
+func (l *Log[T]) place(b *block[T], r *Record[T], off, size int) *Record[T] {
 	if r.Frames == 0 {
 		b.quiet++
 	}
-	b.recs[b.n] = *r
+	slot := &b.recs[b.n]
+	*slot = *r
+	slot.off, slot.size = uint32(off), uint32(size)
+	if t := slot.ticket; t != nil {
+		t.blk = b
+	}
 	b.n++
+	b.prefetch(size)
+	return slot
 }
 
 // aim gives the positions a block after the chain was empty.

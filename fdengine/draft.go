@@ -60,6 +60,7 @@ func (e *Engine) discard(d *draft) {
 		enc = nil
 	}
 	*d.rec = carry.Record[entry]{}
-	*d = draft{rec: d.rec, enc: enc, base: enc}
+	// Field by field: a new value would be copied, in loads that are wider than its stores and wait for them.
+	d.cmd, d.enc, d.base, d.kept, d.spare, d.solo = nil, enc, enc, false, nil, false
 	e.drafts.Put(d)
 }

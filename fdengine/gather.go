@@ -10,7 +10,7 @@ import (
 
 // When what waits is worth a write. A write costs as much as a hundred commands, so the writer tries to find all
 // that callers are about to say: it steps back for those who can run (yielding), it waits for the reader while that
-// wakes the callers of one chunk of replies, and on the same host it waits while more is in flight than waits.
+// wakes the callers of one chunk of replies, and on the same host it waits while less than a quarter of what is in flight waits.
 
 const (
 	yieldEnough = 32 << 10               // bytes waiting that make a claim good enough as it is
@@ -18,6 +18,7 @@ const (
 	yieldEach   = 5 * time.Microsecond   // and this for each command it brought: the process is starved
 	yieldPause  = 64                     // claims without yielding after that
 	yieldMax    = 3                      // yields before one claim, while the queue grows
+	nearPart    = 4                      // of what is in flight must wait for a write to be worth it, on the same host
 	nearBelow   = 500 * time.Microsecond // a round trip that costs less than the writes it saves
 	crowd       = 8                      // outstanding commands from which waiting for more can save writes
 )
@@ -46,7 +47,7 @@ func (e *Engine) due() bool {
 		return false
 	}
 	inFlight, _ := e.log.InFlight()
-	return !s.near || waits >= inFlight || bytes >= yieldEnough || waits+inFlight < crowd
+	return !s.near || waits >= inFlight/nearPart || bytes >= yieldEnough || waits+inFlight < crowd
 }
 
 // awaitsReader says that callers are being woken, who are about to submit again. Under the lock.

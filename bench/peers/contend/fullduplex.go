@@ -24,14 +24,15 @@ func ours() []Contender {
 	}
 }
 
-// checked is a command that can say whether its reply was the one that was due.
+// checked is a command and whether its reply was the one that was due. The engine is given the command itself, as a program
+// would: methods promoted from an embedded one go through a copy of their arguments and results.
 type checked interface {
-	fdengine.Command
+	command() fdengine.Command
 	check() error
 }
 
 // set is a SET with the reply it expects.
-type set struct{ *redis.Cmd }
+type set struct{ cmd *redis.Cmd }
 
 func newSet(i int, t Target) checked {
 	if t.Get {
@@ -42,20 +43,24 @@ func newSet(i int, t Target) checked {
 
 // get is a GET with the value it expects.
 type get struct {
-	*redis.Cmd
+	cmd  *redis.Cmd
 	want string
 }
 
+func (g get) command() fdengine.Command { return g.cmd }
+
 func (g get) check() error {
-	got, err := g.Bytes()
+	got, err := g.cmd.Bytes()
 	if err == nil && string(got) != g.want {
 		err = wrong("fullduplex", string(got))
 	}
 	return err
 }
 
+func (s set) command() fdengine.Command { return s.cmd }
+
 func (s set) check() error {
-	got, err := s.Bytes()
+	got, err := s.cmd.Bytes()
 	if err != nil {
 		return err
 	}
@@ -91,6 +96,8 @@ func (e *encoded) DecodeReply(r fdengine.Reply) error {
 	}
 	return nil
 }
+
+func (e *encoded) command() fdengine.Command { return e }
 
 func (e *encoded) check() error { return nil }
 
@@ -151,18 +158,22 @@ func (f *fullduplex) Close() error {
 	return err
 }
 
-func (f *fullduplex) Caller(i int) Caller { return &doCaller{f, f.make(i)} }
+func (f *fullduplex) Caller(i int) Caller {
+	c := f.make(i)
+	return &doCaller{f, c.command(), c}
+}
 
 type doCaller struct {
-	f   *fullduplex
-	cmd checked
+	f    *fullduplex
+	cmd  fdengine.Command
+	told checked
 }
 
 func (c *doCaller) Call() error {
 	if err := c.f.Do(context.Background(), c.cmd); err != nil {
 		return err
 	}
-	return c.cmd.check()
+	return c.told.check()
 }
 
 func (f *fullduplex) Batch(i, size int) Caller {
@@ -170,7 +181,7 @@ func (f *fullduplex) Batch(i, size int) Caller {
 	for j := range size {
 		c := f.make(i*size + j)
 		b.checks = append(b.checks, c)
-		b.cmds = append(b.cmds, c)
+		b.cmds = append(b.cmds, c.command())
 	}
 	return b
 }

@@ -28,7 +28,8 @@ func (f *fullduplex) Stream(window int) (Flow, error) {
 			if !stateless {
 				cmd = f.make(i*streamGroup + j)
 			}
-			g.cmds = append(g.cmds, cmd)
+			g.cmds = append(g.cmds, cmd.command())
+			g.checks = append(g.checks, cmd)
 		}
 		fl.idle <- g
 	}
@@ -69,7 +70,8 @@ func (f *flow) Run(more func() bool) (n int64, err error) {
 
 // group is some commands that are submitted together and the completion of all of them.
 type group struct {
-	cmds   []checked
+	cmds   []fdengine.Command
+	checks []checked
 	left   atomic.Int32
 	failed atomic.Pointer[error]
 	used   bool
@@ -110,7 +112,7 @@ func (g *group) finish() error {
 		return *err
 	}
 	g.used = false
-	for _, c := range g.cmds {
+	for _, c := range g.checks {
 		if err := c.check(); err != nil {
 			return err
 		}
@@ -120,8 +122,8 @@ func (g *group) finish() error {
 
 // Replay implements Replayer.
 func (f *fullduplex) Replay(n int, full func()) (encodedSize int, wait func() error, err error) {
-	cmd := f.make(0)
-	if _, shared := cmd.(*encoded); !shared {
+	cmd, shared := f.make(0).(*encoded)
+	if !shared {
 		return 0, nil, errStateful
 	}
 	req, err := cmd.AppendRequest(nil)

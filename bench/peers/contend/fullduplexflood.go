@@ -20,8 +20,8 @@ func (t *tally) Complete(_ fdengine.Command, err error) {
 // Flood implements Flooder.
 func (f *fullduplex) Flood() (answered func() int64, limit int, err error) {
 	t := new(tally)
-	cmd := f.make(0)
-	if _, shared := cmd.(*encoded); !shared {
+	cmd, shared := f.make(0).(*encoded)
+	if !shared {
 		return nil, 0, errStateful
 	}
 	f.flood.Go(func() {
