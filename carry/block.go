@@ -11,8 +11,9 @@ const (
 	fewRecords   = 64        // at least
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
 	BigRequest   = 16 << 10
-	maxFree      = 16         // recycled blocks kept
+	maxFree      = 16         // recycled blocks kept in any case
 	maxFreeBytes = 1536 << 10 // of their room for bytes
+	easeTicks    = 64         // in which a third of those beyond goes that were not in use
 	maxSpare     = 16 << 20   // bytes of recycled big blocks kept
 	ahead        = 4          // records for whose memory is asked before they come
 )
@@ -175,10 +176,10 @@ func (l *Log[T]) take(size, n int) *block[T] {
 		want = blockRecords
 	}
 	want, mem = max(want, n), max(size, mem)
-	for l.free != nil && len(l.free.mem) < mem { // it would take the place of wider ones
-		l.freeBytes -= len(l.free.mem)
-		l.free = l.free.next
-		l.nfree--
+	l.used++
+	l.most = max(l.most, l.used)
+	for l.free != nil && (len(l.free.mem) < mem || len(l.free.mem) > 2*mem) { // it would take the place of fitting ones, or hold much for little
+		l.dropFree()
 	}
 	if b := l.free; b != nil {
 		l.free, b.next = b.next, nil
@@ -200,13 +201,28 @@ func (l *Log[T]) give(b *block[T]) {
 		l.spares.keep(b)
 		return
 	}
-	if cap(b.buf) > widestBytes || l.nfree >= maxFree || l.freeBytes+len(b.mem) > maxFreeBytes {
+	l.used--
+	if cap(b.buf) > widestBytes || !l.spends(l.nfree, l.freeBytes+len(b.mem)) {
 		return // to the garbage collector
 	}
 	b.reset()
 	b.next, l.free = l.free, b
 	l.nfree++
 	l.freeBytes += len(b.mem)
+}
+
+// spends says whether one more recycled block than n, all of so many bytes, is no more than is kept: a few, or what was in use
+// lately. Whoever has a million under way would else allocate them anew again and again.
+func (l *Log[T]) spends(n, bytes int) bool {
+	return n < maxFree && bytes <= maxFreeBytes || l.used+n < l.most
+}
+
+// dropFree lets go of one recycled block.
+func (l *Log[T]) dropFree() {
+	b := l.free
+	l.free, b.next = b.next, nil
+	l.nfree--
+	l.freeBytes -= len(b.mem)
 }
 
 // insert links b behind after; nil puts it first.

@@ -6,7 +6,7 @@ import "fmt"
 // records: for tests, and after a fault of our own.
 func (l *Log[T]) Check() error {
 	var prev *block[T]
-	var cmds, bytes, inFlight, flying int
+	var cmds, bytes, inFlight, flying, used int
 	sawAt, sawCur := l.at == nil, l.cur == nil
 	acked, published := true, true
 	for b := l.head; b != nil; prev, b = b, b.next {
@@ -21,6 +21,9 @@ func (l *Log[T]) Check() error {
 		}
 		if passed := published && b != l.cur; b.passed != passed {
 			return fmt.Errorf("carry: block before the cursor is %v, marked %v", passed, b.passed)
+		}
+		if !b.big {
+			used++
 		}
 		off, dead, quiet, seq := 0, 0, 0, uint64(0)
 		for i := 0; i <= b.n; i++ {
@@ -71,6 +74,9 @@ func (l *Log[T]) Check() error {
 		if dead != b.dead || quiet != b.quiet {
 			return fmt.Errorf("carry: block counts %d dead and %d quiet, has %d and %d", b.dead, b.quiet, dead, quiet)
 		}
+	}
+	if used != l.used {
+		return fmt.Errorf("carry: counts %d blocks in use, has %d", l.used, used)
 	}
 	if prev != l.tail || !sawAt || !sawCur {
 		return fmt.Errorf("carry: a position or the tail lies outside the chain")

@@ -48,6 +48,8 @@ type Log[T any] struct {
 	free      *block[T]
 	freeBytes int
 	nfree     int
+	used      int // blocks in the chain, big ones apart
+	most      int // of them, lately
 	memBlock  int // and bytes; 0 = blockBytes
 	perBlock  int // records a new block has room for; 0 = blockRecords
 	spares    spares[T]
@@ -386,7 +388,18 @@ func (l *Log[T]) release() {
 }
 
 // Shed lets go of recycled blocks and buffers.
-func (l *Log[T]) Shed() { l.free, l.nfree, l.freeBytes, l.spares = nil, 0, 0, spares[T]{} }
+func (l *Log[T]) Shed() {
+	l.free, l.nfree, l.freeBytes, l.spares = nil, 0, 0, spares[T]{}
+	l.most = l.used
+}
+
+// Ease lets go of recycled blocks little by little when there have been fewer in use for a while; to be called at each tick.
+func (l *Log[T]) Ease() {
+	l.most -= (l.most - l.used + easeTicks - 1) / easeTicks
+	for l.free != nil && !l.spends(l.nfree-1, l.freeBytes) {
+		l.dropFree()
+	}
+}
 
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {
@@ -395,5 +408,6 @@ func (l *Log[T]) Trim() {
 	l.Shed()
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
+		l.used, l.most = 0, 0
 	}
 }
