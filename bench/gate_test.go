@@ -82,6 +82,27 @@ func TestNoAllocationPerSubmit(t *testing.T) {
 	}), few)
 }
 
+func TestNoAllocationPerCommandOfAGroup(t *testing.T) {
+	r := counting(t)
+	r.warm(t)
+	var cmds []fdengine.Command
+	for range 1000 {
+		cmds = append(cmds, set(64))
+	}
+	g := fdengine.NewGroup()
+	require.Less(t, allocated(t, len(cmds), func() {
+		g.Add(len(cmds))
+		for _, c := range cmds {
+			if err := r.Submit(context.Background(), c, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.Wait(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}), few)
+}
+
 func TestNoAllocationPerCommandOfDoBatch(t *testing.T) {
 	r := counting(t)
 	r.warm(t)

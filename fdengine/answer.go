@@ -96,6 +96,13 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 			s.lot = d.batch
 		}
 		s.lotN++
+	case *Group:
+		d.fail(err)
+		if s.group != d {
+			s.tellLot()
+			s.group = d
+		}
+		s.lotN++
 	default:
 		s.letLoose()
 		if s.e.room.tight.Load() {
@@ -108,14 +115,18 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 	s.flowDone()
 }
 
-// tellLot counts the outcomes that one batch got in a row.
+// tellLot counts the outcomes that one batch, or one Group, got in a row. Who waits for a Group may do so later or not at all, and
+// is no link of a chain.
 func (s *session) tellLot() {
-	if s.lotN > 0 {
-		if s.lot.settles(s.lotN) {
-			s.link(&s.lot.waiter)
-		}
-		s.lot, s.lotN = nil, 0
+	switch {
+	case s.lotN == 0:
+		return
+	case s.group != nil:
+		s.group.settle(s.lotN)
+	case s.lot.settles(s.lotN):
+		s.link(&s.lot.waiter)
 	}
+	s.lot, s.group, s.lotN = nil, nil, 0
 }
 
 // flowDone counts the command that was just told out of its Stream: a Flush returns after the completions.

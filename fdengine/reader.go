@@ -57,8 +57,9 @@ type readState struct {
 	push    int                  // length of the push frame at hand
 	flow    *carry.Stream[entry] // of the command being told
 	samples []Sample
-	lot     *batch // whose outcomes were told last, and how many it does not know of yet
-	lotN    int
+	lot     *batch // whose outcomes were told last, or
+	group   *Group // whose, and
+	lotN    int    // how many it does not know of yet
 }
 
 // load puts bytes that the handshake read too much into the buffer.

@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/redis"
 )
 
@@ -33,6 +34,27 @@ func Example() {
 		text = "there is no greeting"
 	}
 	fmt.Println(text)
+}
+
+// Many commands under way at once, waited for together: the cheapest way.
+func ExampleClient_Submit() {
+	c, err := redis.New(redis.Options{Addr: "localhost:6379"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	g := fdengine.NewGroup()
+	g.Add(1000)
+	for i := range 1000 {
+		cmd := redis.Build("RPUSH").Arg("jobs").ArgInt(int64(i))
+		if err := c.Submit(ctx, cmd, g); err != nil {
+			g.Complete(cmd, err) // it was not sent
+		}
+	}
+	if err := g.Wait(ctx); err != nil {
+		log.Fatal(err) // the first error
+	}
 }
 
 func ExampleClient_Blocking() {

@@ -3,7 +3,6 @@ package contend
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/fdengine/fullduplex/fdengine"
 )
@@ -16,13 +15,13 @@ type submitter interface {
 	Submit(ctx context.Context, cmd fdengine.Command, done fdengine.Completion) error
 }
 
-// Stream makes groups of commands; the submitter is woken once per group.
+// Stream makes groups of commands; the submitter waits once per group, for the one that has been under way longest.
 func (f *fullduplex) Stream(window int) (Flow, error) {
-	fl := &flow{to: f, idle: make(chan *group, max(2, window/streamGroup))}
+	fl := &flow{to: f}
 	shared := f.make(0)
 	_, stateless := shared.(*encoded)
-	for i := range cap(fl.idle) {
-		g := &group{idle: fl.idle}
+	for i := range max(2, window/streamGroup) {
+		g := &group{all: fdengine.NewGroup()}
 		for j := range streamGroup {
 			cmd := shared
 			if !stateless {
@@ -31,85 +30,64 @@ func (f *fullduplex) Stream(window int) (Flow, error) {
 			g.cmds = append(g.cmds, cmd.command())
 			g.checks = append(g.checks, cmd)
 		}
-		fl.idle <- g
+		fl.groups = append(fl.groups, g)
 	}
 	return fl, nil
 }
 
-// flow is all groups; idle holds those that are not under way.
+// flow is all groups; they take turns.
 type flow struct {
-	to   submitter
-	idle chan *group
+	to     submitter
+	groups []*group
+	next   int
 }
 
 func (f *flow) Run(more func() bool) (n int64, err error) {
 	for err == nil && more() {
-		g := <-f.idle
+		g := f.groups[f.next%len(f.groups)]
+		f.next++
 		if err = g.finish(); err == nil {
 			err = g.submit(f.to)
 			n += streamGroup
-		}
-		if err != nil {
-			f.idle <- g
 		}
 	}
 	if err != nil {
 		return n, err // what is under way is left to the engine that is about to be closed
 	}
-	all := make([]*group, 0, cap(f.idle))
-	for range cap(f.idle) {
-		g := <-f.idle
-		all = append(all, g)
+	for _, g := range f.groups {
 		err = errors.Join(err, g.finish())
-	}
-	for _, g := range all {
-		f.idle <- g
 	}
 	return n, err
 }
 
-// group is some commands that are submitted together and the completion of all of them.
+// group is some commands that are submitted and waited for together.
 type group struct {
 	cmds   []fdengine.Command
 	checks []checked
-	left   atomic.Int32
-	failed atomic.Pointer[error]
+	all    *fdengine.Group
 	used   bool
-	idle   chan *group // has room for all groups
-}
-
-// Complete implements fdengine.Completion.
-func (g *group) Complete(_ fdengine.Command, err error) {
-	if err != nil {
-		first := err // so that only a failure puts it on the heap
-		g.failed.Store(&first)
-	}
-	if g.left.Add(-1) == 0 {
-		g.idle <- g
-	}
 }
 
 // submit sends the group. When that fails in the middle, what was accepted is left to the engine that is about to be
 // closed.
 func (g *group) submit(to submitter) error {
 	g.used = true
-	g.left.Store(int32(len(g.cmds)))
+	g.all.Add(len(g.cmds))
 	for _, c := range g.cmds {
-		if err := to.Submit(context.Background(), c, g); err != nil {
-			g.left.Store(1 << 30)
+		if err := to.Submit(context.Background(), c, g.all); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// finish checks the replies of the last use.
+// finish waits for the last use and checks its replies.
 func (g *group) finish() error {
 	if !g.used {
 		return nil
 	}
-	if err := g.failed.Load(); err != nil {
-		return *err
+	if err := g.all.Wait(context.Background()); err != nil {
+		return err
 	}
 	g.used = false
 	for _, c := range g.checks {
@@ -130,8 +108,8 @@ func (f *fullduplex) Replay(n int, full func()) (encodedSize int, wait func() er
 	if err != nil {
 		return 0, nil, err
 	}
-	g := &group{idle: make(chan *group, 1)}
-	g.left.Store(int32(n))
+	g := fdengine.NewGroup()
+	g.Add(n)
 	for i := range n {
 		if i == n-1 {
 			full()
@@ -140,13 +118,7 @@ func (f *fullduplex) Replay(n int, full func()) (encodedSize int, wait func() er
 			return 0, nil, err
 		}
 	}
-	return len(req), func() error {
-		<-g.idle
-		if err := g.failed.Load(); err != nil {
-			return *err
-		}
-		return nil
-	}, nil
+	return len(req), func() error { return g.Wait(context.Background()) }, nil
 }
 
 var errStateful = errors.New("fullduplex: only a command without state can be under way many times")
