@@ -17,7 +17,7 @@ import (
 //
 // It is the cheapest completion: the reader tells it the outcomes of a run of its commands at once, and runs nobody's
 // code for them. It keeps the first error only; what each command was answered is in the command. Any goroutine may add and
-// complete, one at a time may wait. A Group may be used again after Wait has returned nil or the error of a command.
+// complete, one at a time may wait. A Group may be used again after Wait has returned nil or the error of a command. Make it with NewGroup.
 type Group struct {
 	open   atomic.Int64 // announced, and not told yet
 	failed atomic.Pointer[error]
