@@ -1,6 +1,9 @@
 package carry
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // A block holds encoded bytes and their records by value. It never grows, so a submitter appending behind the
 // cursor never moves what the writer or the reader look at.
@@ -10,12 +13,9 @@ const (
 	blockRecords = 600       // at most
 	fewRecords   = 64        // at least
 	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
-	BigRequest   = 16 << 10
-	maxFree      = 16         // recycled blocks kept in any case
-	maxFreeBytes = 1536 << 10 // of their room for bytes
-	easeTicks    = 64         // in which a third of those beyond goes that were not in use
-	maxSpare     = 16 << 20   // bytes of recycled big blocks kept
-	ahead        = 4          // records for whose memory is asked before they come
+	BigRequest = 16 << 10
+	maxSpare   = 16 << 20 // bytes of recycled big blocks kept
+	ahead      = 4        // records for whose memory is asked before they come
 )
 
 type block[T any] struct {
@@ -59,6 +59,7 @@ type spares[T any] struct {
 	blocks []*block[T]
 	bytes  int
 	left   []byte // the buffer of the one taken last
+	idle   int    // blocks that nobody has needed since ease was called last
 }
 
 // keep takes b, unless that would be too much.
@@ -72,6 +73,16 @@ func (s *spares[T]) keep(b *block[T]) {
 	s.bytes += cap(b.mem)
 }
 
+// ease lets go of that part, in easeSpan, of those that nobody has needed, the oldest ones first.
+func (s *spares[T]) ease(part int64) {
+	drop := int((int64(s.idle)*part + easeSpan - 1) / easeSpan)
+	for _, b := range s.blocks[:drop] {
+		s.bytes -= cap(b.mem)
+	}
+	s.blocks = slices.Delete(s.blocks, 0, drop)
+	s.idle = len(s.blocks)
+}
+
 // trade returns a block that holds enc, and leaves a buffer of about that size, if there is one.
 func (s *spares[T]) trade(enc []byte) *block[T] {
 	for i := len(s.blocks) - 1; i >= 0; i-- {
@@ -81,6 +92,7 @@ func (s *spares[T]) trade(enc []byte) *block[T] {
 			s.blocks[i], s.blocks[last] = s.blocks[last], nil
 			s.blocks = s.blocks[:last]
 			s.bytes -= size
+			s.idle = min(s.idle, last)
 			s.left = b.mem[:0]
 			b.mem, b.buf = enc[:cap(enc)], enc
 			return b
@@ -171,27 +183,22 @@ func (l *Log[T]) learn(b *block[T]) {
 
 // take returns a block with room for size bytes and n records, recycled if possible.
 func (l *Log[T]) take(size, n int) *block[T] {
-	want, mem := l.perBlock, max(l.memBlock, blockBytes)
+	want := l.perBlock
 	if want == 0 {
 		want = blockRecords
 	}
-	want, mem = max(want, n), max(size, mem)
-	l.used++
-	l.most = max(l.most, l.used)
-	for l.free != nil && (len(l.free.mem) < mem || len(l.free.mem) > 2*mem) { // it would take the place of fitting ones, or hold much for little
-		l.dropFree()
+	want = max(want, n)
+	mem := max(size, l.memBlock, blockBytes)
+	mem = (mem + blockBytes - 1) / blockBytes * blockBytes
+	b := l.shelves.take(mem)
+	switch {
+	case b == nil:
+		room := make([]byte, mem)
+		return &block[T]{mem: room, buf: room[:0], recs: make([]Record[T], want)}
+	case len(b.recs) < max(n, want/2):
+		b.recs = make([]Record[T], want)
 	}
-	if b := l.free; b != nil {
-		l.free, b.next = b.next, nil
-		l.nfree--
-		l.freeBytes -= len(b.mem)
-		if len(b.recs) < max(n, want/2) {
-			b.recs = make([]Record[T], want)
-		}
-		return b
-	}
-	room := make([]byte, mem)
-	return &block[T]{mem: room, buf: room[:0], recs: make([]Record[T], want)}
+	return b
 }
 
 // give recycles a block that nothing points at.
@@ -201,28 +208,7 @@ func (l *Log[T]) give(b *block[T]) {
 		l.spares.keep(b)
 		return
 	}
-	l.used--
-	if cap(b.buf) > widestBytes || !l.spends(l.nfree, l.freeBytes+len(b.mem)) {
-		return // to the garbage collector
-	}
-	b.reset()
-	b.next, l.free = l.free, b
-	l.nfree++
-	l.freeBytes += len(b.mem)
-}
-
-// spends says whether one more recycled block than n, all of so many bytes, is no more than is kept: a few, or what was in use
-// lately. Whoever has a million under way would else allocate them anew again and again.
-func (l *Log[T]) spends(n, bytes int) bool {
-	return n < maxFree && bytes <= maxFreeBytes || l.used+n < l.most
-}
-
-// dropFree lets go of one recycled block.
-func (l *Log[T]) dropFree() {
-	b := l.free
-	l.free, b.next = b.next, nil
-	l.nfree--
-	l.freeBytes -= len(b.mem)
+	l.shelves.give(b)
 }
 
 // insert links b behind after; nil puts it first.

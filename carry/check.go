@@ -75,8 +75,8 @@ func (l *Log[T]) Check() error {
 			return fmt.Errorf("carry: block counts %d dead and %d quiet, has %d and %d", b.dead, b.quiet, dead, quiet)
 		}
 	}
-	if used != l.used {
-		return fmt.Errorf("carry: counts %d blocks in use, has %d", l.used, used)
+	if used != l.shelves.used {
+		return fmt.Errorf("carry: counts %d blocks in use, has %d", l.shelves.used, used)
 	}
 	if prev != l.tail || !sawAt || !sawCur {
 		return fmt.Errorf("carry: a position or the tail lies outside the chain")

@@ -45,14 +45,10 @@ type Log[T any] struct {
 	reading bool         // between Begin and End
 	untold  []End[T]     // outcomes for the next Settle or Cut to tell
 
-	free      *block[T]
-	freeBytes int
-	nfree     int
-	used      int // blocks in the chain, big ones apart
-	most      int // of them, lately
-	memBlock  int // and bytes; 0 = blockBytes
-	perBlock  int // records a new block has room for; 0 = blockRecords
-	spares    spares[T]
+	memBlock int // and bytes; 0 = blockBytes
+	perBlock int // records a new block has room for; 0 = blockRecords
+	shelves  shelves[T]
+	spares   spares[T]
 }
 
 const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
@@ -387,20 +383,6 @@ func (l *Log[T]) release() {
 	}
 }
 
-// Shed lets go of recycled blocks and buffers.
-func (l *Log[T]) Shed() {
-	l.free, l.nfree, l.freeBytes, l.spares = nil, 0, 0, spares[T]{}
-	l.most = l.used
-}
-
-// Ease lets go of recycled blocks little by little when there have been fewer in use for a while; to be called at each tick.
-func (l *Log[T]) Ease() {
-	l.most -= (l.most - l.used + easeTicks - 1) / easeTicks
-	for l.free != nil && !l.spends(l.nfree-1, l.freeBytes) {
-		l.dropFree()
-	}
-}
-
 // Trim lets go of recycled blocks, and of the chain when it is empty; for an idle engine.
 func (l *Log[T]) Trim() {
 	l.seek() // past what died
@@ -408,6 +390,6 @@ func (l *Log[T]) Trim() {
 	l.Shed()
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
-		l.used, l.most = 0, 0
+		l.shelves = shelves[T]{eased: l.shelves.eased}
 	}
 }

@@ -96,7 +96,7 @@ func (w *world) drain() {
 		w.failf("%d commands and %d bytes are left", cmds, bytes)
 	}
 	w.l.Trim()
-	if w.l.head != nil || w.l.free != nil {
+	if w.l.head != nil || w.l.shelves.n > 0 {
 		s := ""
 		for b := w.l.head; b != nil; b = b.next {
 			s += fmt.Sprintf(" [n %d dead %d big %v at %v cur %v]", b.n, b.dead, b.big, b == w.l.at, b == w.l.cur)

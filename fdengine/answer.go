@@ -102,7 +102,9 @@ func (s *session) settle(rec *carry.Record[entry], err error, fate carry.Fate, t
 			s.tellLot()
 			s.group = d
 		}
-		s.lotN++
+		if s.lotN++; stream != nil { // a Flush returns after the completions
+			s.tellLot()
+		}
 	default:
 		s.letLoose()
 		if s.e.room.tight.Load() {
@@ -122,6 +124,9 @@ func (s *session) tellLot() {
 	case s.lotN == 0:
 		return
 	case s.group != nil:
+		if s.e.room.tight.Load() {
+			s.e.log.Lead(&s.chunk) // who waits for it may submit into the room that this makes
+		}
 		s.group.settle(s.lotN)
 	case s.lot.settles(s.lotN):
 		s.link(&s.lot.waiter)

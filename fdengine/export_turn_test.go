@@ -22,6 +22,25 @@ func (e *Engine) HoldUp() *HeldUp {
 // Release gives it one: it wakes the next.
 func (h *HeldUp) Release() { h.w.wait() }
 
+// ReaderWaits says whether the reader waits for a chain.
+func (e *Engine) ReaderWaits() bool {
+	e.log.Lock()
+	defer e.log.Unlock()
+	return e.sess != nil && e.sess.turnAt.Load() != 0
+}
+
+// Arrived says whether the socket has something to read, or there is none any more.
+func (e *Engine) Arrived() bool {
+	e.log.Lock()
+	s := e.sess
+	e.log.Unlock()
+	if s == nil {
+		return true
+	}
+	now, _ := s.conn.Readable()
+	return now
+}
+
 // turnless is an engine that runs no goroutine, in a session of a connection that leads nowhere.
 func turnless() (*Engine, *session) {
 	c, _ := memnet.Pipe(memnet.Options{})

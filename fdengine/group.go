@@ -2,6 +2,7 @@ package fdengine
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 )
 
@@ -38,7 +39,8 @@ func (g *Group) Complete(_ Command, err error) {
 }
 
 // Wait blocks until all that was announced has its outcome, and returns the first error among them since the last Wait; or the
-// error of ctx, when that ends first: then the outcomes are still coming, and may be waited for again.
+// error of ctx, when that ends first: then the outcomes are still coming, and may be waited for again. More outcomes than were
+// announced are an error from then on, since nobody knows any more what is under way.
 func (g *Group) Wait(ctx context.Context) error {
 	for g.open.Load() > 0 {
 		if done := ctx.Done(); done == nil {
@@ -51,11 +53,19 @@ func (g *Group) Wait(ctx context.Context) error {
 			}
 		}
 	}
+	if g.open.Load() < 0 {
+		return errUnannounced
+	}
 	if err := g.failed.Swap(nil); err != nil {
 		return *err
 	}
 	return nil
 }
+
+var (
+	errNoGroup     = errors.New("fdengine: the completion is a Group that NewGroup did not make")
+	errUnannounced = errors.New("fdengine: a Group was told more outcomes than Add announced")
+)
 
 // fail keeps the first error.
 func (g *Group) fail(err error) {

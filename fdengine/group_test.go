@@ -166,6 +166,95 @@ func TestWhatWasNotAcceptedIsToldByItsSubmitterOrTakenBack(t *testing.T) {
 	})
 }
 
+// A nil *Group is no nil Completion: it was counted for the batch whose replies came before, which then never ended, or for nobody,
+// which ended the process.
+//
+// Covers: E-3
+func TestAGroupThatNobodyMadeIsRefused(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Do(bg, scripted.Echo("first")))
+		r.server.FreezeReplies(true)
+		batch := make(chan error, 1)
+		go func() { batch <- r.DoBatch(bg, commands(echoes("b", 3, carry.NoRetry)), nil) }()
+		synctest.Wait()
+		for _, g := range []*fdengine.Group{nil, new(fdengine.Group)} {
+			s := r.Stream()
+			for _, err := range []error{
+				r.Submit(bg, scripted.Echo("x"), g), r.TrySubmit(scripted.Echo("x"), g), s.Submit(bg, scripted.Echo("x"), g),
+			} {
+				require.ErrorContains(t, err, "NewGroup")
+				require.Equal(t, carry.NotSent, fdengine.FateOf(err))
+			}
+		}
+		r.server.FreezeReplies(false)
+		require.NoError(t, <-batch)
+		require.Zero(t, r.server.Executions("x"))
+	})
+}
+
+func TestMoreOutcomesThanWereAnnouncedAreAnError(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		g := fdengine.NewGroup()
+		submitAll(t, r, g, scripted.Echo("unannounced"))
+		synctest.Wait()
+		require.ErrorContains(t, g.Wait(bg), "announced")
+		g.Add(1)
+		require.NoError(t, g.Wait(bg), "it was announced late")
+	})
+}
+
+// slow is a command whose decoder keeps the reader in the middle of a chunk until release is called.
+func slow() (c *scripted.Cmd, release func()) {
+	gate := make(chan struct{})
+	c = scripted.Echo("slow")
+	c.OnDecode = func(fdengine.Reply) { <-gate }
+	return c, sync.OnceFunc(func() { close(gate) })
+}
+
+// Covers: E-10
+func TestWhoHasWaitedForAGroupFindsTheRoomOfItsCommands(t *testing.T) {
+	bubble(t, setup{Engine: fdengine.Options{Window: 8, Queue: 8}}, func(t *testing.T, r *rig) {
+		c, release := slow()
+		defer release()
+		require.NoError(t, r.Ping(bg))
+		r.server.FreezeReplies(true)
+		g, other := fdengine.NewGroup(), fdengine.NewGroup()
+		grouped(t, r, g, echoes("c", 6, carry.NoRetry)...)
+		grouped(t, r, other, scripted.Echo("between")) // which tells the group, before
+		grouped(t, r, other, c)                        // keeps the reader from the end of its chunk
+		grouped(t, r, other, echoes("behind", 8, carry.NoRetry)...)
+		synctest.Wait()
+		r.server.FreezeReplies(false)
+		require.NoError(t, g.Wait(bg))
+		for i := range 6 {
+			other.Add(1)
+			require.NoError(t, r.TrySubmit(scripted.Echo("more"+itoa(i)), other), "command %d", i)
+		}
+		release()
+		require.NoError(t, other.Wait(bg))
+	})
+}
+
+// Covers: E-2
+func TestAFlushReturnsAfterTheGroupWasTold(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		c, release := slow()
+		defer release()
+		require.NoError(t, r.Ping(bg))
+		r.server.FreezeReplies(true)
+		g, s := fdengine.NewGroup(), r.Stream()
+		g.Add(1)
+		require.NoError(t, s.Submit(bg, scripted.Echo("streamed"), g))
+		submitAll(t, r, &outcomes{}, c)
+		synctest.Wait()
+		r.server.FreezeReplies(false)
+		require.NoError(t, s.Flush(bg))
+		ended, cancel := context.WithCancel(bg)
+		cancel()
+		require.NoError(t, g.Wait(ended))
+	})
+}
+
 // Many goroutines, each with a Group, while the connection is cut again and again: each outcome is counted once, or a Wait
 // would never end or end too early.
 //

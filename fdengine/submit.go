@@ -86,8 +86,8 @@ func (e *Engine) TrySubmit(cmd Command, done Completion) error {
 }
 
 func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *carry.Stream[entry], try bool) error {
-	if done == nil {
-		return e.reject(&CallError{Fate: carry.NotSent, Cause: errNoCompletion})
+	if err := complains(done); err != nil {
+		return e.reject(notSent(nil, err))
 	}
 	d := e.drafts.Get().(*draft)
 	err := e.prepare(ctx, cmd, d)
@@ -101,6 +101,17 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 	e.discard(d)
 	if err != nil {
 		return e.reject(err)
+	}
+	return nil
+}
+
+// complains says why nobody can be told by done; nil when somebody can.
+func complains(done Completion) error {
+	if done == nil {
+		return errNoCompletion
+	}
+	if g, is := done.(*Group); is && (g == nil || g.ready == nil) {
+		return errNoGroup
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	}
 	e.letIn() // also for room that the caller of a command adopted from another engine gave back by leaving
 	e.prune = false
-	l.Ease()
+	l.Ease(now)
 	wake := false
 	if due, ok := l.NextDue(); ok && due <= now {
 		wake = e.unpark()

@@ -2,7 +2,7 @@ package mutants
 
 // ofGroups breaks completions of many commands, and what recycles their blocks.
 func ofGroups() []Mutant {
-	const group, answer, block, log, gather = "fdengine/group.go", "fdengine/answer.go", "carry/block.go", "carry/log.go", "fdengine/gather.go"
+	const group, answer, submit, shelf, gather = "fdengine/group.go", "fdengine/answer.go", "fdengine/submit.go", "carry/shelf.go", "fdengine/gather.go"
 	return []Mutant{
 		{
 			Name: "group-takes-anothers-lot", File: answer,
@@ -35,22 +35,34 @@ func ofGroups() []Mutant {
 			Kill:   []Killer{by("fdengine", "TestAWaitForAGroupCanBeLeftAndTakenUpAgain")},
 		},
 		{
-			Name: "blocks-not-kept", File: block,
-			Old: " || l.used+n < l.most", New: "",
+			Name: "group-that-nobody-made", File: submit,
+			Old: "is && (g == nil || g.ready == nil)", New: "is && g != nil && g.ready == nil",
+			Breaks: "a nil Group is counted for somebody else's batch",
+			Kill:   []Killer{by("fdengine", "TestAGroupThatNobodyMadeIsRefused")},
+		},
+		{
+			Name: "group-told-before-its-room", File: answer,
+			Old: "s.e.log.Lead(&s.chunk) // who waits for it", New: "// who waits for it",
+			Breaks: "who has waited for a group finds the queue full",
+			Kill:   []Killer{by("fdengine", "TestWhoHasWaitedForAGroupFindsTheRoomOfItsCommands")},
+		},
+		{
+			Name: "group-told-after-a-flush", File: answer,
+			Old: "if s.lotN++; stream != nil {", New: "if s.lotN++; false {",
+			Breaks: "a Flush returns before the completions",
+			Kill:   []Killer{by("fdengine", "TestAFlushReturnsAfterTheGroupWasTold")},
+		},
+		{
+			Name: "blocks-not-kept", File: shelf,
+			Old: " || f.used+f.n+n <= f.most", New: "",
 			Breaks: "a large window allocates its blocks anew with each burst",
 			Kill:   []Killer{by("carry", "TestABurstUsesTheBlocksOfTheLastOne")},
 		},
 		{
-			Name: "blocks-kept-for-ever", File: log,
-			Old: "l.most -= (l.most - l.used + easeTicks - 1) / easeTicks", New: "",
+			Name: "blocks-kept-for-ever", File: shelf,
+			Old: "f.most -= int((int64(f.most-f.used)*part + easeSpan - 1) / easeSpan)", New: "_ = part",
 			Breaks: "the memory of a burst stays as long as the engine is never idle",
 			Kill:   []Killer{by("carry", "TestMemoryReturnsAfterABurst")},
-		},
-		{
-			Name: "blocks-kept-when-wide", File: block,
-			Old: " || len(l.free.mem) > 2*mem)", New: ")",
-			Breaks: "small requests lie in blocks that were made for large ones, a quarter full",
-			Kill:   []Killer{by("carry", "TestBlocksHaveRoomForAsManyRecordsAsRequestsFit")},
 		},
 		{
 			Name: "near-waits-for-all", File: gather,
