@@ -197,8 +197,7 @@ func (s *session) process() bool {
 	}
 	wait := e.worthWaiting <= s.n && s.running.Load() == 0
 	first := s.endChain()
-	take := s.mayTake && err == nil && !s.dead && (wait || first == nil && s.hasTurn())
-	s.waited = take
+	s.waited = wait && s.mayTake && err == nil && !s.dead
 	s.userAt.Store(0)
 	s.watch(s.replies, now) // from here on a lone caller may have the reader's part of s
 	lower := s.trickling(now)
@@ -231,8 +230,6 @@ func (s *session) process() bool {
 	}
 	if wait {
 		s.awaitTurn(now)
-	}
-	if wait || take {
 		s.takeTurn(now)
 	}
 	return err == nil && !dead

@@ -82,13 +82,6 @@ func (s *session) relieve(now int64) {
 // the reader.
 func (o *Options) takesTurns() bool { return o.Observer == nil && o.Limiter == nil }
 
-// hasTurn says whether something waits, at the end of a chunk that woke nobody, that the engine goroutine would be woken for:
-// asynchronous submitters go on while the reader reads. Under the lock.
-func (s *session) hasTurn() bool {
-	waits, _ := s.e.log.Queued()
-	return waits > 0 && !s.byCaller && s.e.parked && s.e.due()
-}
-
 // takeTurn ends a wait that began at the given time: the reader writes what waits. What panics in it is our own fault, and ends
 // the session.
 func (s *session) takeTurn(began int64) {
