@@ -34,7 +34,7 @@ type killable interface {
 }
 
 // paced is an input that lets its reader pass each of some places only after the kill that was asked for at the place
-// before is done, and end only after the last.
+// before is done, and a last one, behind which there are jobs, only after the last: each kill has a session behind it.
 type paced struct {
 	in    *strings.Reader
 	every int64         // bytes between two places
@@ -55,6 +55,13 @@ func newPaced(in string, kills int) *paced {
 func (p *paced) Read(b []byte) (int, error) {
 	at := p.in.Size() - int64(p.in.Len())
 	room := p.every - at%p.every
+	if p.left == 0 && p.asked {
+		if room = int64(p.in.Len()) - p.every/2; room <= 0 {
+			<-p.done
+			p.asked = false
+			room = int64(p.in.Len())
+		}
+	}
 	n, err := p.in.Read(b[:min(int64(len(b)), room)])
 	if end := err == io.EOF; end || int64(n) == room && p.left > 0 {
 		if p.asked {
