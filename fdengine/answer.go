@@ -124,9 +124,7 @@ func (s *session) tellLot() {
 	case s.lotN == 0:
 		return
 	case s.group != nil:
-		if s.e.room.tight.Load() {
-			s.e.log.Lead(&s.chunk) // who waits for it may submit into the room that this makes
-		}
+		s.e.log.Lead(&s.chunk) // who waits for it may submit into the room that this makes
 		s.group.settle(s.lotN)
 	case s.lot.settles(s.lotN):
 		s.link(&s.lot.waiter)
