@@ -6,7 +6,8 @@ import "fmt"
 // records: for tests, and after a fault of our own.
 func (l *Log[T]) Check() error {
 	var prev *block[T]
-	var cmds, bytes, inFlight, flying, used int
+	var cmds, bytes, inFlight, flying int
+	var used [widths]int
 	sawAt, sawCur := l.at == nil, l.cur == nil
 	acked, published := true, true
 	for b := l.head; b != nil; prev, b = b, b.next {
@@ -23,7 +24,7 @@ func (l *Log[T]) Check() error {
 			return fmt.Errorf("carry: block before the cursor is %v, marked %v", passed, b.passed)
 		}
 		if !b.big {
-			used++
+			used[shelfOf(len(b.mem))]++
 		}
 		off, dead, quiet, seq := 0, 0, 0, uint64(0)
 		for i := 0; i <= b.n; i++ {
@@ -75,8 +76,10 @@ func (l *Log[T]) Check() error {
 			return fmt.Errorf("carry: block counts %d dead and %d quiet, has %d and %d", b.dead, b.quiet, dead, quiet)
 		}
 	}
-	if used != l.shelves.used {
-		return fmt.Errorf("carry: counts %d blocks in use, has %d", l.shelves.used, used)
+	for i, n := range used {
+		if f := &l.shelves.of[i]; f.used != n {
+			return fmt.Errorf("carry: counts %d blocks of width %d in use, has %d", f.used, i, n)
+		}
 	}
 	if prev != l.tail || !sawAt || !sawCur {
 		return fmt.Errorf("carry: a position or the tail lies outside the chain")

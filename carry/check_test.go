@@ -54,7 +54,7 @@ func TestCheckFindsEachInvariantThatIsBroken(t *testing.T) {
 		"bytes":      {func(l *Log[string], _ *Stream[string]) { l.head.buf = append(l.head.buf, 'x') }, "bytes has records for"},
 		"dead":       {func(l *Log[string], _ *Stream[string]) { l.head.dead++ }, "block counts"},
 		"quiet":      {func(l *Log[string], _ *Stream[string]) { l.head.quiet = 0 }, "block counts"},
-		"blocks":     {func(l *Log[string], _ *Stream[string]) { l.shelves.used++ }, "blocks in use"},
+		"blocks":     {func(l *Log[string], _ *Stream[string]) { l.shelves.of[2].used++ }, "counts 1 blocks of width 2 in use, has 0"},
 		"tail":       {func(l *Log[string], _ *Stream[string]) { l.tail = l.head }, "lies outside the chain"},
 		"cursor":     {func(l *Log[string], _ *Stream[string]) { l.cur = new(block[string]); l.head.passed = true }, "block counts 1 dead"},
 		"not held":   {func(l *Log[string], s *Stream[string]) { l.holding = append(l.holding, s) }, "in the list of held ones is not held"},

@@ -22,9 +22,8 @@ type shelf[T any] struct {
 // shelves is all recycled blocks but big ones.
 type shelves[T any] struct {
 	of    [widths]shelf[T]
-	n     int
-	bytes int
-	used  int
+	n     int   // blocks kept
+	bytes int   // and their room
 	eased int64 // when Ease was called last
 }
 
@@ -35,7 +34,6 @@ func shelfOf(mem int) int { return min((mem-1)/blockBytes, widths-1) }
 func (s *shelves[T]) take(mem int) *block[T] {
 	f := &s.of[shelfOf(mem)]
 	f.used++
-	s.used++
 	f.most = max(f.most, f.used)
 	if f.free == nil {
 		return nil
@@ -57,7 +55,6 @@ func (s *shelves[T]) pop(f *shelf[T]) *block[T] {
 func (s *shelves[T]) give(b *block[T]) {
 	f := &s.of[shelfOf(len(b.mem))]
 	f.used--
-	s.used--
 	if len(b.mem) > widestBytes || !s.spends(f, 1, len(b.mem)) {
 		return // to the garbage collector
 	}
@@ -73,10 +70,8 @@ func (s *shelves[T]) spends(f *shelf[T], n, bytes int) bool {
 	return s.n+n <= maxFree && s.bytes+bytes <= maxFreeBytes || f.used+f.n+n <= f.most
 }
 
-// ease lets go of what has not been in use for a while.
-func (s *shelves[T]) ease(now int64) {
-	part := min(max(now-s.eased, 0), easeSpan)
-	s.eased = now
+// ease lets go of that part, in easeSpan, of what has not been in use.
+func (s *shelves[T]) ease(part int64) {
 	for i := range s.of {
 		f := &s.of[i]
 		f.most -= int((int64(f.most-f.used)*part + easeSpan - 1) / easeSpan)
@@ -99,7 +94,8 @@ func (s *shelves[T]) shed() {
 // with the time on the engine's clock in ns.
 func (l *Log[T]) Ease(now int64) {
 	part := min(max(now-l.shelves.eased, 0), easeSpan)
-	l.shelves.ease(now)
+	l.shelves.eased = now
+	l.shelves.ease(part)
 	l.spares.ease(part)
 }
 
