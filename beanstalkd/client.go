@@ -58,6 +58,12 @@ func (c *Client) TrySubmit(cmd fdengine.Command, done fdengine.Completion) error
 	return c.engine.TrySubmit(cmd, done)
 }
 
+// SubmitBatch is Submit for several commands with the same completion, cheaper than one by one. It returns how many were queued; with an error
+// cmds[n] is the one it is about, and those after it were not tried. See fdengine.Engine.SubmitBatch.
+func (c *Client) SubmitBatch(ctx context.Context, cmds []fdengine.Command, done fdengine.Completion) (n int, err error) {
+	return c.engine.SubmitBatch(ctx, cmds, done)
+}
+
 // DoBatch sends commands in order and waits for all; errs[i] is the outcome of cmds[i]. Each stands alone.
 func (c *Client) DoBatch(ctx context.Context, cmds []fdengine.Command, errs []error) error {
 	return c.engine.DoBatch(ctx, cmds, errs)

@@ -99,13 +99,17 @@ func (l *Log[T]) Empty() bool { return l.cmds == 0 && len(l.untold) == 0 }
 // Stream). The next Settle or Cut tells.
 func (l *Log[T]) Untold() int { return len(l.untold) }
 
-// Append puts r at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
+// Append is AppendAt for a record that has its Start.
+func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) { return l.AppendAt(r, enc, r.Start) }
+
+// AppendAt puts r, submitted at start, at the end with the encoded request enc. It copies enc, unless enc is BigRequest or longer: then
 // the log keeps it and kept is true. r is copied and may be used again. The caller has made sure of the limits.
-func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
+func (l *Log[T]) AppendAt(r *Record[T], enc []byte, start int64) (kept bool) {
 	l.cmds++
 	l.bytes += len(enc)
 	if s := r.Stream; s != nil {
 		r.gen = s.gen
+		r.Start = start
 		if s.held.Load() {
 			r.size = uint32(len(enc))
 			l.name(r, settled)
@@ -114,7 +118,7 @@ func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
 		}
 	}
 	if len(enc) >= BigRequest {
-		l.appendBig(r, enc)
+		l.appendBig(r, enc, start)
 		return true
 	}
 	b := l.tail
@@ -128,7 +132,7 @@ func (l *Log[T]) Append(r *Record[T], enc []byte) (kept bool) {
 	}
 	off := len(b.buf)
 	b.buf = append(b.buf, enc...)
-	l.name(l.place(b, r, off, len(enc)), settled)
+	l.name(l.place(b, r, off, len(enc), start), settled)
 	b.back = b.n
 	l.aim()
 	return false
@@ -144,10 +148,10 @@ func (l *Log[T]) queueHeld(s *Stream[T], r *Record[T], enc []byte) {
 }
 
 // appendBig makes a block of its own of enc.
-func (l *Log[T]) appendBig(r *Record[T], enc []byte) {
+func (l *Log[T]) appendBig(r *Record[T], enc []byte, start int64) {
 	b := l.spares.trade(enc)
 	l.insert(b, l.tail)
-	l.name(l.place(b, r, 0, len(enc)), settled)
+	l.name(l.place(b, r, 0, len(enc), start), settled)
 	b.back = 1
 	l.aim()
 }
@@ -179,13 +183,13 @@ func (l *Log[T]) name(r *Record[T], from uint32) bool {
 
 // place writes r, of so many bytes from off on, into the next slot of b, and returns the slot. What is set now is set there: a CPU
 // does not forward stores of single fields to the wider loads of a copy, and would wait for them.
-func (l *Log[T]) place(b *block[T], r *Record[T], off, size int) *Record[T] {
+func (l *Log[T]) place(b *block[T], r *Record[T], off, size int, start int64) *Record[T] {
 	if r.Frames == 0 {
 		b.quiet++
 	}
 	slot := &b.recs[b.n]
 	*slot = *r
-	slot.off, slot.size = uint32(off), uint32(size)
+	slot.Start, slot.off, slot.size = start, uint32(off), uint32(size)
 	if t := slot.ticket; t != nil {
 		t.blk = b
 	}

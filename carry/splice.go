@@ -29,7 +29,7 @@ func (l *Log[T]) Splice(ws []Away[T]) int {
 		}
 		off := len(b.buf)
 		b.buf = append(b.buf, w.Enc...)
-		l.place(b, &r, off, len(w.Enc))
+		l.place(b, &r, off, len(w.Enc), r.Start)
 		l.cmds++
 		l.bytes += len(w.Enc)
 		in++
@@ -91,7 +91,7 @@ func (l *Log[T]) split(b *block[T]) {
 		if r.Frames == 0 {
 			b.quiet--
 		}
-		l.place(rest, r, int(r.off-base), int(r.size))
+		l.place(rest, r, int(r.off-base), int(r.size), r.Start)
 	}
 	clear(b.recs[l.pub:b.n])
 	rest.back, b.back = b.back-l.pub, l.pub

@@ -3,28 +3,18 @@ package fdengine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/fdengine/fullduplex/carry"
-)
-
-const (
-	pieceCommands = 1024
-	pieceBytes    = 64 << 10
 )
 
 // batch is one DoBatch: its commands, and the tickets by which it can leave.
 type batch struct {
 	members []member
 	tickets []carry.Ticket[entry] // of a ctx that can end
-	recs    []carry.Record[entry]
-	encs    [][]byte
-	scratch []byte
-	draft   draft
+	parcel  parcel
 	errs    []error
-	start   int64   // of the first piece
+	start   int64   // of the first parcel
 	own     []error // errs when the caller gave none
 	open    atomic.Int64
 	dirty   atomic.Bool // something ended otherwise than by the reader: a ghost may point at a ticket
@@ -62,7 +52,7 @@ func (b *batch) settle(n int) {
 
 // DoBatch sends cmds in order, as one caller would, and waits for all of them; errs[i] is the outcome of cmds[i]
 // (errs has the length of cmds, or is nil). Each command stands alone: one failure touches no other. They are
-// admitted in pieces of at most 1,024 commands or 64 KiB, so that a batch neither starves others nor needs room
+// admitted in parcels of at most 1,024 commands or 64 KiB, so that a batch neither starves others nor needs room
 // for all at once, and the caller is woken once. ctx as in Do. The error is the first of errs that is not nil.
 func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) error {
 	if errs != nil && len(errs) != len(cmds) {
@@ -72,7 +62,7 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 		return nil
 	}
 	b := e.batches.Get().(*batch)
-	b.open.Store(1) // ours, until all pieces are in
+	b.open.Store(1) // ours, until all parcels are in
 	b.start = 0
 	if b.errs = errs; errs == nil {
 		b.own = grow(b.own, len(cmds))
@@ -80,7 +70,8 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 	}
 	b.size(len(cmds), ctx.Done() != nil)
 	for from := 0; from < len(cmds); {
-		from = e.piece(ctx, b, cmds, from)
+		from = e.pack(ctx, b, cmds, from)
+		e.send(ctx, b)
 	}
 	b.settle(1)
 	if done := ctx.Done(); done == nil {
@@ -148,119 +139,36 @@ func grow[S any](s []S, n int) []S {
 	return s
 }
 
-// piece prepares and admits the commands from index from that make up one piece, and returns where the next one
-// starts.
-func (e *Engine) piece(ctx context.Context, b *batch, cmds []Command, from int) int {
-	if cap(b.scratch) == 0 {
-		b.scratch = make([]byte, 0, pieceBytes+carry.BigRequest)
-	}
-	b.recs, b.encs = b.recs[:0], b.encs[:0]
-	buf, size, i := b.scratch[:0], 0, from
-	for ; i < len(cmds) && len(b.recs) < pieceCommands && size < pieceBytes; i++ {
-		// The capacity keeps a request that is to become a block of its own out of the shared buffer.
-		room := min(cap(buf)-len(buf), carry.BigRequest-1)
-		if len(b.recs) == cap(b.recs) {
-			b.recs = slices.Grow(b.recs, 1) // the new ones are zero
-		}
-		b.recs = b.recs[:len(b.recs)+1]
-		rec := &b.recs[len(b.recs)-1]
-		d := &b.draft
-		d.rec, d.enc = rec, buf[len(buf):len(buf):len(buf)+room]
-		if err := e.prepare(ctx, cmds[i], d); err != nil {
-			*rec = carry.Record[entry]{}
-			b.recs = b.recs[:len(b.recs)-1]
+// pack prepares the commands from index from on that make up one parcel, and returns where the next one starts.
+func (e *Engine) pack(ctx context.Context, b *batch, cmds []Command, from int) int {
+	p, i := &b.parcel, from
+	for ; i < len(cmds) && !p.full(); i++ {
+		rec, err := p.add(ctx, e, cmds[i], &b.members[i])
+		if err != nil {
 			b.errs[i] = e.reject(err)
 			continue
 		}
-		if len(d.enc) <= room {
-			buf = buf[:len(buf)+len(d.enc)]
-		}
-		size += len(d.enc)
-		rec.Owner = entry{cmds[i], &b.members[i]}
-		rec.SettleBy = int64(d.spec.Timeout) // made absolute when it is appended
 		if len(b.tickets) > 0 {
 			rec.Attach(&b.tickets[i])
 		}
-		b.encs = append(b.encs, d.enc)
 	}
-	if len(b.recs) > 0 {
-		if err := e.admitPiece(ctx, b, size); err != nil {
-			for j := range b.recs {
-				b.errs[memberOf(&b.recs[j])] = e.reject(err)
-			}
-		}
-	}
-	clear(b.recs)
-	clear(b.encs)
-	b.draft = draft{}
 	return i
 }
 
-// admitPiece appends what piece prepared, under one reservation and with one wake.
-func (e *Engine) admitPiece(ctx context.Context, b *batch, size int) error {
-	l := &e.log
-	n := len(b.recs)
-	l.Lock()
-	if err := e.refuses(nil); err != nil {
-		l.Unlock()
-		return err
+// send admits what was packed. What is not accepted has its error.
+func (e *Engine) send(ctx context.Context, b *batch) {
+	p := &b.parcel
+	all := len(p.recs)
+	b.open.Add(int64(all)) // before the first may be told
+	n, err := e.admitParcel(ctx, p)
+	if n > 0 && b.start == 0 {
+		b.start = p.recs[0].Start
 	}
-	if n > e.room.cmds || n > 1 && size > e.room.bytes {
-		// A piece larger than a limit is split: only a single request may exceed it, alone.
-		l.Unlock()
-		return e.admitParts(ctx, b)
+	for j := n; j < all; j++ {
+		b.errs[memberOf(&p.recs[j])] = e.reject(err)
 	}
-	if e.room.first != nil || !e.fits(n, size) {
-		if err := e.reserve(ctx, n, size); err != nil {
-			l.Unlock()
-			return notSent(nil, err)
-		}
-		e.spend(n, size)
-		if err := e.refuses(nil); err != nil {
-			e.letIn()
-			l.Unlock()
-			return err
-		}
-	}
-	b.open.Add(int64(n))
-	for j := range b.recs {
-		r := &b.recs[j]
-		timeout := r.SettleBy
-		r.SettleBy = 0
-		e.append(r, b.encs[j], time.Duration(timeout))
-		if b.start == 0 {
-			b.start = r.Start
-		}
-	}
-	e.narrow()
-	wake := e.parked && e.due() && e.unpark()
-	l.Unlock()
-	if wake {
-		e.signal()
-	}
-	return nil
-}
-
-// admitParts admits a piece that is larger than the limits in parts that fit.
-func (e *Engine) admitParts(ctx context.Context, b *batch) error {
-	recs, encs := b.recs, b.encs
-	defer func() { b.recs, b.encs = recs, encs }()
-	for from := 0; from < len(recs); {
-		to, size := from+1, len(encs[from])
-		for to < len(recs) && to-from < e.room.cmds && size+len(encs[to]) <= e.room.bytes {
-			size += len(encs[to])
-			to++
-		}
-		b.recs, b.encs = recs[from:to], encs[from:to]
-		if err := e.admitPiece(ctx, b, size); err != nil {
-			for j := from; j < len(recs); j++ {
-				b.errs[memberOf(&recs[j])] = e.reject(err)
-			}
-			return nil
-		}
-		from = to
-	}
-	return nil
+	b.settle(all - n)
+	p.clear()
 }
 
 // withdrawBatch takes back what of b is still under way.

@@ -63,11 +63,11 @@ type Engine struct {
 	leaseCtx  context.Context
 	leaseStop context.CancelFunc
 
-	calls, drafts, batches, waiters sync.Pool
-	soloAfter                       int      // see solo.go; 0 = never
-	worthWaiting                    int      // see turn.go
-	readBuf                         []byte   // of the last session, for the next one; engine goroutine
-	serving                         *session // the one the engine goroutine works on, also while it is ending
+	calls, drafts, parcels, batches, waiters sync.Pool
+	soloAfter                                int      // see solo.go; 0 = never
+	worthWaiting                             int      // see turn.go
+	readBuf                                  []byte   // of the last session, for the next one; engine goroutine
+	serving                                  *session // the one the engine goroutine works on, also while it is ending
 }
 
 // New starts an engine. It dials nothing before there is work. Options are checked as Validate does.
@@ -87,7 +87,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.room.cmds = e.opt.Window + e.opt.Queue
 	e.room.bytes = e.opt.WindowBytes + e.opt.QueueBytes
-	e.calls.New, e.drafts.New, e.batches.New = newCall, newDraft, newBatch
+	e.calls.New, e.drafts.New, e.parcels.New, e.batches.New = newCall, newDraft, newParcel, newBatch
 	e.leaseCtx, e.leaseStop = context.WithCancel(context.Background())
 	if e.opt.LoneCaller >= 0 && e.opt.mayGoSolo() {
 		e.soloAfter = soloAfter

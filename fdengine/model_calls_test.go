@@ -55,6 +55,8 @@ func (w *world) step(i int, s step, l *lane) {
 		l.epoch++
 	case opBatch:
 		w.batch(i, s, l)
+	case opLot:
+		w.lot(i, s, l)
 	case opDo:
 		r := w.prepare(i, s.cmds[0], s.op, s.ctx)
 		l.add(r)
@@ -247,6 +249,42 @@ func (w *world) batch(i int, s step, l *lane) {
 	}
 	if first != want {
 		w.violation(fmt.Sprintf("DoBatch returned %v, the first error is %v", first, want))
+	}
+}
+
+// lot submits commands together. What SubmitBatch says it could not queue is told here, and the rest goes on behind it.
+func (w *world) lot(i int, s step, l *lane) {
+	ctx, cancel, _ := w.context(s.ctx, nil)
+	defer cancel()
+	rs, cmds := make([]*record, len(s.cmds)), make([]fdengine.Command, len(s.cmds))
+	for j, pl := range s.cmds {
+		rs[j] = w.prepare(i, pl, opSubmit, s.ctx)
+		l.add(rs[j])
+		cmds[j] = newCommand(rs[j])
+	}
+	submit := w.SubmitBatch
+	if l.stream != nil {
+		submit = l.stream.SubmitBatch
+	}
+	for from := 0; from < len(cmds); {
+		n, err := submit(ctx, cmds[from:], w)
+		if n < 0 || from+n > len(cmds) || (err == nil) != (from+n == len(cmds)) {
+			w.violation(fmt.Sprintf("SubmitBatch of %d commands queued %d and returned %v", len(cmds)-from, n, err))
+			return
+		}
+		w.mu.Lock()
+		for _, r := range rs[from : from+n] {
+			r.accepted = w.now()
+		}
+		if from += n; err != nil {
+			rs[from].rejected = true
+		}
+		w.mu.Unlock()
+		if err != nil {
+			of(cmds[from]).release()
+			w.tell(rs[from], err)
+			from++
+		}
 	}
 }
 

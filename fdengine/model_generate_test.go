@@ -99,7 +99,7 @@ func (g *generator) caller() (c caller) {
 	streamy := g.Float64()
 	eager := streams > 0 && g.IntN(3) == 0 // one stream, much of it in flight at once
 	for range many {
-		s := step{stream: -1, op: pick(g, opDo, opDo, opDo, opDo, opSubmit, opSubmit, opSubmit, opTry, opBatch, opPing, opPause, opFlush, opReset)}
+		s := step{stream: -1, op: pick(g, opDo, opDo, opDo, opDo, opSubmit, opSubmit, opSubmit, opTry, opBatch, opLot, opPing, opPause, opFlush, opReset)}
 		switch {
 		case eager && g.IntN(4) > 0:
 			s.op, s.stream = pick(g, opSubmit, opSubmit, opTry, opDo), 0
@@ -121,8 +121,10 @@ func (g *generator) caller() (c caller) {
 			if pl := s.cmds[0]; eager && g.refuse && s.stream == 0 && pl.shape != noted && g.IntN(6) == 0 {
 				pl.acts = []act{g.refusal()}
 			}
-		case opBatch:
-			s.stream = -1
+		case opBatch, opLot:
+			if s.op == opBatch {
+				s.stream = -1
+			}
 			for range 1 + g.IntN(12) {
 				s.cmds = append(s.cmds, g.plan(true))
 			}

@@ -59,9 +59,10 @@ const (
 	opReset
 	opPing
 	opPause
+	opLot
 )
 
-var opNames = [...]string{"Do", "Submit", "TrySubmit", "DoBatch", "Flush", "Reset", "Ping", "pause"}
+var opNames = [...]string{"Do", "Submit", "TrySubmit", "DoBatch", "Flush", "Reset", "Ping", "pause", "SubmitBatch"}
 
 // step is one call of a caller. stream: through the caller's stream of that number; -1 = through the engine.
 type step struct {

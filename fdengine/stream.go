@@ -32,13 +32,13 @@ func (e *Engine) Stream() *Stream {
 
 // Do is Engine.Do in the order of the stream.
 func (s *Stream) Do(ctx context.Context, cmd Command) error {
-	if err := s.enter(); err != nil {
+	if err := s.enter(1); err != nil {
 		return s.e.reject(err)
 	}
 	accepted := false
 	defer func() { // also when the command's own code ends this goroutine
 		if !accepted {
-			s.leave()
+			s.leave(1)
 		}
 	}()
 	var err error
@@ -57,13 +57,13 @@ func (s *Stream) TrySubmit(cmd Command, done Completion) error {
 }
 
 func (s *Stream) submit(ctx context.Context, cmd Command, done Completion, try bool) error {
-	if err := s.enter(); err != nil {
+	if err := s.enter(1); err != nil {
 		return s.e.reject(err)
 	}
 	accepted := false
 	defer func() {
 		if !accepted {
-			s.leave()
+			s.leave(1)
 		}
 	}()
 	err := s.e.submit(ctx, cmd, done, &s.log, try)
@@ -120,21 +120,21 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// enter counts one more command under way.
-func (s *Stream) enter() error {
+// enter counts n more commands under way.
+func (s *Stream) enter(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.closed {
 		return notSent(ErrClosed, nil)
 	}
-	s.mu.open++
+	s.mu.open += n
 	return nil
 }
 
-// leave counts it out.
-func (s *Stream) leave() {
+// leave counts n out.
+func (s *Stream) leave(n int) {
 	s.mu.Lock()
-	s.mu.open--
+	s.mu.open -= n
 	var empty []chan struct{}
 	if s.mu.open == 0 {
 		empty, s.mu.empty = s.mu.empty, nil
@@ -148,6 +148,6 @@ func (s *Stream) leave() {
 // streamDone counts a settled record out of its stream.
 func streamDone(s *carry.Stream[entry]) {
 	if s != nil {
-		s.Owner.(*Stream).leave()
+		s.Owner.(*Stream).leave(1)
 	}
 }

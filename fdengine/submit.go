@@ -93,9 +93,7 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 	err := e.prepare(ctx, cmd, d)
 	if err == nil {
 		d.rec.Owner, d.rec.Stream = entry{cmd, done}, s
-		if at, ok := ctx.Deadline(); ok {
-			d.rec.SettleBy = max(int64(at.Sub(e.base)), 1)
-		}
+		d.rec.SettleBy = e.settleBy(ctx)
 		_, err = e.admit(ctx, d, try)
 	}
 	e.discard(d)
@@ -103,6 +101,14 @@ func (e *Engine) submit(ctx context.Context, cmd Command, done Completion, s *ca
 		return e.reject(err)
 	}
 	return nil
+}
+
+// settleBy is the deadline of ctx on the engine's clock; 0 = it has none.
+func (e *Engine) settleBy(ctx context.Context) int64 {
+	if at, ok := ctx.Deadline(); ok {
+		return max(int64(at.Sub(e.base)), 1)
+	}
+	return 0
 }
 
 // complains says why nobody can be told by done; nil when somebody can.
@@ -196,7 +202,7 @@ func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error
 			l.Unlock()
 			return nil, notSent(ErrQueueFull, nil)
 		}
-		if err := e.makeRoom(ctx, d); err != nil {
+		if err := e.makeRoom(ctx, d.rec.Stream, 1, len(d.enc)); err != nil {
 			l.Unlock()
 			return nil, err
 		}
@@ -219,13 +225,13 @@ func (e *Engine) admit(ctx context.Context, d *draft, try bool) (*session, error
 	return nil, nil
 }
 
-// makeRoom waits until the request of d may enter. Called with the lock held, returns with it held.
-func (e *Engine) makeRoom(ctx context.Context, d *draft) error {
-	if err := e.reserve(ctx, 1, len(d.enc)); err != nil {
+// makeRoom waits until n requests of size bytes may enter, for s. Called with the lock held, returns with it held.
+func (e *Engine) makeRoom(ctx context.Context, s *carry.Stream[entry], n, size int) error {
+	if err := e.reserve(ctx, n, size); err != nil {
 		return notSent(nil, err)
 	}
-	e.spend(1, len(d.enc))
-	err := e.refuses(d.rec.Stream)
+	e.spend(n, size)
+	err := e.refuses(s)
 	if err != nil {
 		e.letIn()
 	}
@@ -246,12 +252,13 @@ func (e *Engine) refuses(s *carry.Stream[entry]) error {
 // maxSpan is the longest settle-by time; a longer one is none.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// append stamps r and puts it at the end of the log; narrow must follow. Under the lock.
+// append puts r at the end of the log, submitted now; narrow must follow. Under the lock. In the usual case it writes nothing into r before
+// the log has copied it: the copy would wait for that.
 func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duration) (kept bool) {
-	r.Start = e.rouse()
+	start := e.rouse()
 	if timeout > 0 && timeout < maxSpan {
 		// The clock may be a tick old: never early.
-		if at := r.Start + int64(timeout) + int64(tick); r.SettleBy == 0 || at < r.SettleBy {
+		if at := start + int64(timeout) + int64(tick); r.SettleBy == 0 || at < r.SettleBy {
 			r.SettleBy = at
 		}
 	}
@@ -259,7 +266,9 @@ func (e *Engine) append(r *carry.Record[entry], enc []byte, timeout time.Duratio
 		e.nextSettle = r.SettleBy
 	}
 	e.count.Accepted++
-	return e.log.Append(r, enc)
+	kept = e.log.AppendAt(r, enc, start)
+	r.Start = start
+	return kept
 }
 
 // withdrawn ends a call whose caller left.

@@ -25,12 +25,12 @@ func TestAKeyAlwaysGoesToTheSameLaneByWhateverWayAndItsOrderIsThatOfTheCaller(t 
 		var want [keys][]string
 		at := map[string]int{} // lane by token
 		for i := range rounds {
-			var cmds []fdengine.Command
+			var cmds, lot []fdengine.Command
 			for k := range keys {
 				key, token := "k"+itoa(k), fmt.Sprintf("%d.%d", k, i)
 				want[k] = append(want[k], token)
 				at[token] = r.laneOf(key)
-				switch c := of(key, token); i % 4 {
+				switch c := of(key, token); i % 5 {
 				case 0:
 					require.NoError(t, r.Submit(bg, c, o))
 				case 1:
@@ -40,9 +40,14 @@ func TestAKeyAlwaysGoesToTheSameLaneByWhateverWayAndItsOrderIsThatOfTheCaller(t 
 				case 3:
 					s := r.StreamFor([]byte(key))
 					require.NoError(t, s.Submit(bg, c, o))
+				case 4:
+					lot = append(lot, c)
 				}
 			}
 			require.NoError(t, r.DoBatch(bg, cmds, nil))
+			n, err := r.SubmitBatch(bg, lot, o)
+			require.NoError(t, err)
+			require.Len(t, lot, n)
 			require.NoError(t, r.Do(bg, of("k0", "do"+itoa(i))))
 			at["do"+itoa(i)] = r.laneOf("k0")
 		}

@@ -92,7 +92,13 @@ func TestAllocNothingPerDoOrSubmitAndAlmostNothingPerBatch(t *testing.T) {
 			}
 		}},
 		"TrySubmit": {0, func() { _ = s.TrySubmit(keys[0], w); <-w }},
-		"DoBatch":   {2, func() { _ = s.DoBatch(bg, cmds, errs) }}, // of 200
+		"SubmitBatch": {0, func() {
+			_, _ = s.SubmitBatch(bg, cmds[:len(keys)], w)
+			for range keys {
+				<-w
+			}
+		}},
+		"DoBatch": {2, func() { _ = s.DoBatch(bg, cmds, errs) }}, // of 200
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2000 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/fdengine"
 	"github.com/fdengine/fullduplex/internal/scripted"
 )
@@ -41,6 +42,9 @@ func TestEveryWayOfSubmittingIsLoadUntilItHasSettledAndNoLonger(t *testing.T) {
 		"Submit": func(r *rig, key, _ string) { _ = r.Submit(bg, of(key, "x"), o) },
 		"TrySubmit": func(r *rig, key, _ string) {
 			_ = r.TrySubmit(of(key, "x"), o)
+		},
+		"SubmitBatch": func(r *rig, key, _ string) {
+			_, _ = r.SubmitBatch(bg, []fdengine.Command{of(key, "x"), of(key, "y")}, o)
 		},
 		"batch on one lane": func(r *rig, key, _ string) {
 			_ = r.DoBatch(bg, []fdengine.Command{of(key, "x"), of(key, "y")}, nil)
@@ -80,7 +84,16 @@ func TestWhatIsRefusedIsNoLoad(t *testing.T) {
 		"Do":        func(r *rig, key, _ string) { _ = r.Do(bg, bad(key)) },
 		"Submit":    func(r *rig, key, _ string) { _ = r.Submit(bg, bad(key), o) },
 		"TrySubmit": func(r *rig, key, _ string) { _ = r.TrySubmit(bad(key), o) },
-		"batch":     func(r *rig, key, other string) { _ = r.DoBatch(bg, []fdengine.Command{bad(key), bad(other)}, nil) },
+		"SubmitBatch": func(r *rig, key, other string) {
+			n, err := r.SubmitBatch(bg, []fdengine.Command{of(key, "good"), bad(key), of(other, "x")}, o)
+			if n != 1 || fdengine.FateOf(err) != carry.NotSent {
+				panic("accepted")
+			}
+			if n, err := r.SubmitBatch(bg, nil, nil); n != 0 || err == nil {
+				panic("nobody to tell")
+			}
+		},
+		"batch": func(r *rig, key, other string) { _ = r.DoBatch(bg, []fdengine.Command{bad(key), bad(other)}, nil) },
 		"no completion": func(r *rig, key, _ string) {
 			if r.Submit(bg, of(key, "x"), nil) == nil {
 				panic("accepted")

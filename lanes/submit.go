@@ -25,6 +25,20 @@ func (s *Lanes) Submit(ctx context.Context, cmd fdengine.Command, done fdengine.
 	return s.submit(ctx, cmd, done, false)
 }
 
+// SubmitBatch is fdengine.Engine.SubmitBatch, each command on its lane. They enter one by one, as with Submit: neighbours seldom have the
+// same lane.
+func (s *Lanes) SubmitBatch(ctx context.Context, cmds []fdengine.Command, done fdengine.Completion) (n int, err error) {
+	if len(cmds) == 0 {
+		return s.lanes[0].engine.SubmitBatch(ctx, cmds, done)
+	}
+	for i, cmd := range cmds {
+		if err := s.submit(ctx, cmd, done, false); err != nil {
+			return i, err
+		}
+	}
+	return len(cmds), nil
+}
+
 // TrySubmit is fdengine.Engine.TrySubmit on the lane of cmd.
 func (s *Lanes) TrySubmit(cmd fdengine.Command, done fdengine.Completion) error {
 	return s.submit(context.Background(), cmd, done, true)

@@ -36,7 +36,7 @@ func Example() {
 	fmt.Println(text)
 }
 
-// Many commands under way at once, waited for together: the cheapest way.
+// Many commands under way at once, waited for together.
 func ExampleClient_Submit() {
 	c, err := redis.New(redis.Options{Addr: "localhost:6379"})
 	if err != nil {
@@ -54,6 +54,30 @@ func ExampleClient_Submit() {
 	}
 	if err := g.Wait(ctx); err != nil {
 		log.Fatal(err) // the first error
+	}
+}
+
+// Commands that are there together are submitted together, which is cheaper still.
+func ExampleClient_SubmitBatch() {
+	c, err := redis.New(redis.Options{Addr: "localhost:6379"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	var cmds []fdengine.Command
+	for i := range 1000 {
+		cmds = append(cmds, redis.Build("RPUSH").Arg("jobs").ArgInt(int64(i)))
+	}
+	ctx := context.Background()
+	g := fdengine.NewGroup()
+	g.Add(len(cmds))
+	n, err := c.SubmitBatch(ctx, cmds, g)
+	if err != nil {
+		g.Add(n - len(cmds)) // the rest was not queued, and is not waited for
+		log.Print(err)
+	}
+	if err := g.Wait(ctx); err != nil {
+		log.Fatal(err) // the first error of those that were
 	}
 }
 

@@ -274,6 +274,12 @@ func TestAllocNothingPerDoAndSubmitWithAndWithoutLanes(t *testing.T) {
 					<-w
 				}
 			}},
+			"SubmitBatch": {0, func() {
+				_, _ = c.SubmitBatch(context.Background(), batch, w)
+				for range cmds {
+					<-w
+				}
+			}},
 			"DoBatch": {float64(n / 2), func() { _ = c.DoBatch(context.Background(), batch, errs) }},
 		} {
 			for range 500 {

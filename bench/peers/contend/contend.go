@@ -22,6 +22,7 @@ type Target struct {
 	InFlight int    // commands that may be under way at once; 0 = a client's own default will do
 	Window   int    // the engine only: its window; 0 = what InFlight needs
 	Value    int    // bytes of a value; 0 = 64
+	Single   bool   // the engine only: asynchronous commands by Submit instead of SubmitBatch
 	Get      bool   // Caller reads the value, which the server must have, instead of storing it
 }
 

@@ -104,9 +104,10 @@ func (e *encoded) check() error { return nil }
 // fullduplex is a client of this repository and the kind of command it is used with.
 type fullduplex struct {
 	*redis.Client
-	make  func(i int) checked
-	limit int            // bytes that may wait and be under way
-	flood sync.WaitGroup // it ends when the client is closed
+	make   func(i int) checked
+	limit  int            // bytes that may wait and be under way
+	single bool           // asynchronous commands are submitted one by one
+	flood  sync.WaitGroup // it ends when the client is closed
 }
 
 func openFullduplex(ctx context.Context, t Target, mk func(int, Target) checked) (Client, error) {
@@ -120,7 +121,7 @@ func openFullduplex(ctx context.Context, t Target, mk func(int, Target) checked)
 		<-c.Done()
 		return nil, err
 	}
-	return &fullduplex{Client: c, make: func(i int) checked { return mk(i, t) }, limit: limitOf(engine)}, nil
+	return &fullduplex{Client: c, make: func(i int) checked { return mk(i, t) }, limit: limitOf(engine), single: t.Single}, nil
 }
 
 // roomFor is what an engine needs to have that many commands under way; nothing when its defaults will do.

@@ -7,17 +7,19 @@ import (
 	"github.com/fdengine/fullduplex/fdengine"
 )
 
-// streamGroup is how many commands share one wake of the submitter.
-const streamGroup = 128
+// streamGroup is how many commands are submitted together and share one wake of the submitter: as many as the batches of the peers
+// that are compared with it have.
+const streamGroup = 100
 
 // submitter is the asynchronous face of an engine.
 type submitter interface {
 	Submit(ctx context.Context, cmd fdengine.Command, done fdengine.Completion) error
+	SubmitBatch(ctx context.Context, cmds []fdengine.Command, done fdengine.Completion) (n int, err error)
 }
 
 // Stream makes groups of commands; the submitter waits once per group, for the one that has been under way longest.
 func (f *fullduplex) Stream(window int) (Flow, error) {
-	fl := &flow{to: f}
+	fl := &flow{to: f, single: f.single}
 	shared := f.make(0)
 	_, stateless := shared.(*encoded)
 	for i := range max(2, window/streamGroup) {
@@ -38,6 +40,7 @@ func (f *fullduplex) Stream(window int) (Flow, error) {
 // flow is all groups; they take turns.
 type flow struct {
 	to     submitter
+	single bool // commands are submitted one by one
 	groups []*group
 	next   int
 }
@@ -47,7 +50,7 @@ func (f *flow) Run(more func() bool) (n int64, err error) {
 		g := f.groups[f.next%len(f.groups)]
 		f.next++
 		if err = g.finish(); err == nil {
-			err = g.submit(f.to)
+			err = g.submit(f.to, f.single)
 			n += streamGroup
 		}
 	}
@@ -70,9 +73,13 @@ type group struct {
 
 // submit sends the group. When that fails in the middle, what was accepted is left to the engine that is about to be
 // closed.
-func (g *group) submit(to submitter) error {
+func (g *group) submit(to submitter, single bool) error {
 	g.used = true
 	g.all.Add(len(g.cmds))
+	if !single {
+		_, err := to.SubmitBatch(context.Background(), g.cmds, g.all)
+		return err
+	}
 	for _, c := range g.cmds {
 		if err := to.Submit(context.Background(), c, g.all); err != nil {
 			return err

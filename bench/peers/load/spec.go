@@ -30,6 +30,7 @@ type Spec struct {
 	Size      int           `json:"size,omitempty"`
 	Window    int           `json:"window,omitempty"`
 	Engine    int           `json:"engine_window,omitempty"` // the engine only: its window; 0 = what the cell needs
+	Single    bool          `json:"single,omitempty"`        // the engine only: asynchronous commands are submitted one by one
 	Value     int           `json:"value,omitempty"`         // bytes of a value; 0 = 64
 	Get       bool          `json:"get,omitempty"`           // callers read instead of store
 	Rate      float64       `json:"rate,omitempty"`          // Open: arrivals a second; 0 = one whenever a caller is free
@@ -51,7 +52,7 @@ func (s Spec) Depth() int {
 }
 
 func (s Spec) target() contend.Target {
-	return contend.Target{Addr: s.Addr, InFlight: s.Depth(), Window: s.Engine, Value: s.Value, Get: s.Get}
+	return contend.Target{Addr: s.Addr, InFlight: s.Depth(), Window: s.Engine, Single: s.Single, Value: s.Value, Get: s.Get}
 }
 
 // Result is what one cell gave. CPU is user and system time of this process, latencies are of one Call;

@@ -15,14 +15,15 @@ import (
 const Again = "fullduplex again"
 
 const (
-	ours      = "fullduplex"
-	oursRaw   = "fullduplex raw"
-	oursPut   = "fullduplex put"
-	oursAsync = "fullduplex asynchronous"
-	rawRow    = "raw limit"
-	rawAsync  = "raw limit asynchronous"
-	rawPut    = "raw puts"
-	unyield   = "fullduplex without yields"
+	ours       = "fullduplex"
+	oursRaw    = "fullduplex raw"
+	oursPut    = "fullduplex put"
+	oursAsync  = "fullduplex asynchronous"
+	oursSingle = "fullduplex asynchronous, one by one"
+	rawRow     = "raw limit"
+	rawAsync   = "raw limit asynchronous"
+	rawPut     = "raw puts"
+	unyield    = "fullduplex without yields"
 
 	batchTable   = "batch"
 	windowsTable = "windows"
@@ -107,6 +108,9 @@ func batches(s Size) Table {
 	for _, who := range []string{ours, oursRaw, rawRow, "go-redis auto", "go-redis duplex"} {
 		t.Rows = append(t.Rows, Row{Label: asynchronous(who), Contender: who, Rounds: s.Rounds, Cell: &async})
 	}
+	single := async
+	single.Single = true
+	t.Rows = append(t.Rows, Row{Label: oursSingle, Contender: ours, Rounds: s.Rounds, Cell: &single})
 	return t
 }
 
