@@ -18,6 +18,7 @@ const (
 
 	capacity  = "capacity"
 	nearRow   = "no delay, window 65536"
+	wayRow    = "the way itself, one command at a time"
 	roundTrip = 20 * time.Millisecond
 	slowPace  = 10_000_000 // bytes a second that the slow server reads
 	sameShare = 0.5        // of what the slowest takes, offered to all
@@ -137,6 +138,10 @@ func farAway(s Size) Table {
 		add(farRow(n), n, roundTrip)
 	}
 	add(nearRow, farWindows[len(farWindows)-1], 0)
+	t.Rows = append(t.Rows, Row{
+		Label: wayRow, Contender: rawRow, Rounds: s.Extra, Delay: roundTrip, Proxy: true,
+		Cell: &load.Spec{Face: load.Blocking, Callers: 1, Warm: s.Cell / 2, Length: 2 * s.Cell},
+	})
 	t.Cell = *t.Rows[0].Cell
 	return t
 }

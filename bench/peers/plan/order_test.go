@@ -128,6 +128,10 @@ func TestWhatALongWayAllowsIsTheWindowUntilTheCPUsAreTheBound(t *testing.T) {
 	require.Equal(t, "bar FAR.1024 ratio=0.98 spread=0.78..1.00 must=0.90 goal=0.95 ok", judge(t, "FAR.1024", *table))
 	require.Equal(t, "bar FAR.65536 ratio=0.90 spread=0.90..0.90 goal=0.90 ok", judge(t, "FAR.65536", *table))
 	require.Equal(t, nearRow, bar(t, "FAR.65536").Judge(Set{*table}).Against)
+	table.Row(wayRow).Results = []load.Result{{Rate: 40}, {Rate: 48}, {Rate: 47}} // the round trip is one of 20.8 ms
+	require.Equal(t, "bar FAR.1024 ratio=1.02 spread=0.81..1.04 must=0.90 goal=0.95 ok", judge(t, "FAR.1024", *table))
+	table.Row(wayRow).Results = []load.Result{{Rate: 60}} // no shorter than the delay
+	require.Equal(t, "bar FAR.1024 ratio=0.98 spread=0.78..1.00 must=0.90 goal=0.95 ok", judge(t, "FAR.1024", *table))
 	for _, r := range table.Rows {
 		require.Equal(t, 2*r.Cell.Engine, r.Cell.Window, "the window is what holds back")
 	}
