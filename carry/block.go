@@ -12,10 +12,11 @@ const (
 	widestBytes  = 256 << 10 // at most
 	blockRecords = 600       // at most
 	fewRecords   = 64        // at least
-	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
-	BigRequest = 16 << 10
-	maxSpare   = 16 << 20 // bytes of recycled big blocks kept
-	ahead      = 4        // records for whose memory is asked before they come
+	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied. A block is a write,
+	// and a write of its own costs more than a copy of less than this.
+	BigRequest = 48 << 10
+	maxSpare   = 16 << 20 // bytes of recycled big blocks kept in any case
+	ahead      = 8        // records for whose memory is asked before they come
 )
 
 type block[T any] struct {
@@ -54,27 +55,38 @@ func bigBlock[T any](buf []byte) *block[T] {
 }
 
 // spares are big blocks that were answered, for their buffers to be encoded into again: a big request would else cost an
-// allocation of its size each time.
+// allocation of its size each time. As much is kept as was in use lately, and a little in any case.
 type spares[T any] struct {
 	blocks []*block[T]
 	bytes  int
+	used   int    // bytes of the big blocks in the chain
+	most   int    // of them, lately
 	left   []byte // the buffer of the one taken last
 	idle   int    // blocks that nobody has needed since ease was called last
 }
 
-// keep takes b, unless that would be too much.
+// uses counts n more bytes of big blocks in the chain.
+func (s *spares[T]) uses(n int) {
+	s.used += n
+	s.most = max(s.most, s.used)
+}
+
+// keep takes b, which was in the chain, unless that would be too much.
 func (s *spares[T]) keep(b *block[T]) {
-	if b.mem == nil || s.bytes+cap(b.mem) > maxSpare {
+	size := cap(b.mem)
+	s.used -= size
+	if b.mem == nil || s.bytes+size > maxSpare && s.used+s.bytes+size > s.most {
 		return
 	}
 	clear(b.recs)
 	*b = block[T]{mem: b.mem, recs: b.recs, big: true}
 	s.blocks = append(s.blocks, b)
-	s.bytes += cap(b.mem)
+	s.bytes += size
 }
 
 // ease lets go of that part, in easeSpan, of those that nobody has needed, the oldest ones first.
 func (s *spares[T]) ease(part int64) {
+	s.most -= int((int64(s.most-s.used)*part + easeSpan - 1) / easeSpan)
 	drop := int((int64(s.idle)*part + easeSpan - 1) / easeSpan)
 	for _, b := range s.blocks[:drop] {
 		s.bytes -= cap(b.mem)
@@ -85,6 +97,7 @@ func (s *spares[T]) ease(part int64) {
 
 // trade returns a block that holds enc, and leaves a buffer of about that size, if there is one.
 func (s *spares[T]) trade(enc []byte) *block[T] {
+	s.uses(cap(enc))
 	for i := len(s.blocks) - 1; i >= 0; i-- {
 		b := s.blocks[i]
 		if size := cap(b.mem); len(enc) <= size && size <= 4*len(enc) {

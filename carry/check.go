@@ -8,6 +8,7 @@ func (l *Log[T]) Check() error {
 	var prev *block[T]
 	var cmds, bytes, inFlight, flying int
 	var used [widths]int
+	usedBig := 0
 	sawAt, sawCur := l.at == nil, l.cur == nil
 	acked, published := true, true
 	for b := l.head; b != nil; prev, b = b, b.next {
@@ -23,7 +24,9 @@ func (l *Log[T]) Check() error {
 		if passed := published && b != l.cur; b.passed != passed {
 			return fmt.Errorf("carry: block before the cursor is %v, marked %v", passed, b.passed)
 		}
-		if !b.big {
+		if b.big {
+			usedBig += cap(b.mem)
+		} else {
 			used[shelfOf(len(b.mem))]++
 		}
 		off, dead, quiet, seq := 0, 0, 0, uint64(0)
@@ -80,6 +83,9 @@ func (l *Log[T]) Check() error {
 		if f := &l.shelves.of[i]; f.used != n {
 			return fmt.Errorf("carry: counts %d blocks of width %d in use, has %d", f.used, i, n)
 		}
+	}
+	if usedBig != l.spares.used {
+		return fmt.Errorf("carry: counts %d bytes of big blocks in use, has %d", l.spares.used, usedBig)
 	}
 	if prev != l.tail || !sawAt || !sawCur {
 		return fmt.Errorf("carry: a position or the tail lies outside the chain")

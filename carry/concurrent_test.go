@@ -71,7 +71,7 @@ func (x *traffic) signal() {
 func (x *traffic) submit(seed uint64, n int, s *Stream[*caller]) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	c := &caller{ready: make(chan struct{}, 1)}
-	enc := make([]byte, 20<<10)
+	enc := make([]byte, BigRequest+4000)
 	for i := range n {
 		r := Record[*caller]{Owner: c, Stream: s, Frames: 1, Budget: uint16(rng.IntN(3)), Class: Class(rng.IntN(2))}
 		switch rng.IntN(10) {

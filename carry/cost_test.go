@@ -145,6 +145,44 @@ func TestMemoryReturnsAfterABurst(t *testing.T) {
 	runtime.KeepAlive(tickets)
 }
 
+// As much of big requests is kept as was in use lately: a window of them that empties and fills in bursts does not have its buffers
+// allocated, cleared and marked anew each time.
+//
+// Covers: E-40
+func TestABurstOfBigRequestsUsesTheBuffersOfTheLastOne(t *testing.T) {
+	const n, size = 64, 1 << 20 // four times what is kept in any case
+	var l Log[int]
+	enc := make([]byte, size)
+	burst := func() (fresh int) {
+		for range n {
+			if l.Append(&Record[int]{Owner: 1, Frames: 1}, enc) {
+				if enc = l.Spare(); enc == nil {
+					fresh++
+					enc = make([]byte, size)
+				}
+				enc = enc[:size]
+			}
+			require.NoError(t, l.Check())
+		}
+		require.Equal(t, n, answerAll(&l))
+		require.NoError(t, l.Check())
+		return fresh
+	}
+	require.Equal(t, n, burst())
+	require.Equal(t, n*size, l.Spared())
+	for range 3 {
+		require.Zero(t, burst())
+	}
+	for now := range int64(20) {
+		l.Ease(now * easeSpan / 2)
+	}
+	require.Zero(t, l.Spared())
+	require.Equal(t, n, burst())
+	l.Shed()
+	require.Zero(t, l.Spared())
+	require.NoError(t, l.Check())
+}
+
 // Covers: E-40
 func TestACancelStormWhileNothingIsWrittenDoesNotGrow(t *testing.T) {
 	var l Log[int]

@@ -332,6 +332,7 @@ func (l *Log[T]) drop(b *block[T], from int) {
 	l.cmds -= cmds
 	l.bytes -= bytes
 	if b.big && b.n == 0 {
+		l.spares.uses(-cap(b.mem))
 		b.mem, b.buf = nil, nil // the block may stand where a position is, and stay for a while
 	}
 }

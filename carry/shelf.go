@@ -102,5 +102,5 @@ func (l *Log[T]) Ease(now int64) {
 // Shed lets go of recycled blocks and buffers.
 func (l *Log[T]) Shed() {
 	l.shelves.shed()
-	l.spares = spares[T]{}
+	l.spares = spares[T]{used: l.spares.used, most: l.spares.used}
 }

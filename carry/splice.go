@@ -44,6 +44,7 @@ func (l *Log[T]) open(size int, after *block[T]) *block[T] {
 	var b *block[T]
 	if size >= BigRequest {
 		b = bigBlock[T](make([]byte, 0, size))
+		l.spares.uses(cap(b.mem))
 	} else {
 		b = l.take(size, 1)
 	}

@@ -37,8 +37,8 @@ func TestABatchGoesOutInOrderInPiecesAndWakesItsCallerOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, setup{Engine: o}, func(t *testing.T, r *rig) {
 				cs := echoes("c", 2500, carry.NoRetry)
-				cs[70].Args = []string{strings.Repeat("x", 20<<10)} // a block of its own
-				cs[71].Args = []string{strings.Repeat("x", 90<<10)}
+				cs[70].Args = []string{strings.Repeat("x", carry.BigRequest)}     // a block of its own
+				cs[71].Args = []string{strings.Repeat("x", carry.BigRequest-100)} // and one that is just none
 				errs := make([]error, len(cs))
 				require.NoError(t, r.DoBatch(bg, commands(cs), errs))
 				for i, c := range cs {

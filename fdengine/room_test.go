@@ -311,6 +311,32 @@ func TestBigRequestsAndBigRepliesPassEachOther(t *testing.T) {
 	}
 }
 
+// A write of its own for each costs more than the copy that puts several into one.
+//
+// Covers: S4-3
+func TestRequestsOfTensOfKilobytesShareWritesAndLargerOnesDoNot(t *testing.T) {
+	for _, c := range []struct{ size, writes int }{{20 << 10, 3}, {40 << 10, 5}, {carry.BigRequest, 24}} {
+		obs := &events{}
+		bubble(t, setup{NoStart: true, Engine: fdengine.Options{Observer: obs}}, func(t *testing.T, r *rig) {
+			oc := &outcomes{}
+			var cs []*scripted.Cmd
+			for i := range 24 {
+				cs = append(cs, &scripted.Cmd{Token: fmt.Sprint(i), Args: []string{strings.Repeat("x", c.size)}})
+			}
+			submitAll(t, r, oc, cs...)
+			synctest.Wait()
+			r.listen()
+			pass(3 * time.Second)
+			require.Equal(t, len(cs), oc.count())
+			writes := obs.of(fdengine.EventWrote)
+			require.Len(t, writes, c.writes, "%d bytes each", c.size)
+			for _, ev := range writes {
+				require.LessOrEqual(t, ev.Bytes, 256<<10)
+			}
+		})
+	}
+}
+
 // Covers: S4-3, E-36
 func TestAClaimIsBoundedAndABigValueGoesAlone(t *testing.T) {
 	obs := &events{}

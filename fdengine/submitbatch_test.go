@@ -37,8 +37,8 @@ func TestASubmittedBatchGoesOutInOrderAndTellsEachOutcomeOnce(t *testing.T) {
 				var want []string
 				for who, submit := range batchers(r) {
 					cs := echoes(who, 2500, carry.NoRetry)
-					cs[70].Args = []string{strings.Repeat("x", 20<<10)} // a block of its own
-					cs[71].Args = []string{strings.Repeat("x", 90<<10)}
+					cs[70].Args = []string{strings.Repeat("x", carry.BigRequest)}     // a block of its own
+					cs[71].Args = []string{strings.Repeat("x", carry.BigRequest-100)} // and one that is just none
 					told := &outcomes{}
 					n, err := submit(bg, commands(cs), told)
 					require.NoError(t, err)

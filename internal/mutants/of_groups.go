@@ -65,6 +65,24 @@ func ofGroups() []Mutant {
 			Kill:   []Killer{by("carry", "TestMemoryReturnsAfterABurst")},
 		},
 		{
+			Name: "big-buffers-not-kept", File: "carry/block.go",
+			Old: " && s.used+s.bytes+size > s.most", New: "",
+			Breaks: "a large window of big requests allocates its buffers anew with each burst",
+			Kill:   []Killer{by("carry", "TestABurstOfBigRequestsUsesTheBuffersOfTheLastOne")},
+		},
+		{
+			Name: "big-buffers-counted-for-ever", File: "carry/block.go",
+			Old: "\ts.used -= size\n", New: "",
+			Breaks: "more and more buffers of big requests are kept",
+			Kill:   []Killer{by("carry", "TestABurstOfBigRequestsUsesTheBuffersOfTheLastOne")},
+		},
+		{
+			Name: "large-requests-write-alone", File: "carry/block.go",
+			Old: "BigRequest = 48 << 10", New: "BigRequest = 16 << 10",
+			Breaks: "each request of some tens of kilobytes costs a write",
+			Kill:   []Killer{by("fdengine", "TestRequestsOfTensOfKilobytesShareWritesAndLargerOnesDoNot")},
+		},
+		{
 			Name: "near-waits-for-all", File: gather,
 			Old: "waits >= inFlight/nearPart", New: "waits >= inFlight",
 			Breaks: "a server that answers in parts runs dry",
