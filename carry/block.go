@@ -12,10 +12,10 @@ const (
 	widestBytes  = 256 << 10 // at most
 	blockRecords = 600       // at most
 	fewRecords   = 64        // at least
-	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied. A block is a write,
-	// and a write of its own costs more than a copy of less than this.
-	BigRequest = 48 << 10
+	// BigRequest is the size from which an encode buffer becomes a block of its own instead of being copied.
+	BigRequest = 16 << 10
 	maxSpare   = 16 << 20 // bytes of recycled big blocks kept in any case
+	fewSpares  = 64       // of them are looked at for one that fits
 	ahead      = 8        // records for whose memory is asked before they come
 )
 
@@ -98,7 +98,7 @@ func (s *spares[T]) ease(part int64) {
 // trade returns a block that holds enc, and leaves a buffer of about that size, if there is one.
 func (s *spares[T]) trade(enc []byte) *block[T] {
 	s.uses(cap(enc))
-	for i := len(s.blocks) - 1; i >= 0; i-- {
+	for i := len(s.blocks) - 1; i >= max(0, len(s.blocks)-fewSpares); i-- {
 		b := s.blocks[i]
 		if size := cap(b.mem); len(enc) <= size && size <= 4*len(enc) {
 			last := len(s.blocks) - 1

@@ -8,7 +8,7 @@ func (l *Log[T]) Check() error {
 	var prev *block[T]
 	var cmds, bytes, inFlight, flying int
 	var used [widths]int
-	usedBig := 0
+	usedBig, onWire := 0, uint64(0)
 	sawAt, sawCur := l.at == nil, l.cur == nil
 	acked, published := true, true
 	for b := l.head; b != nil; prev, b = b, b.next {
@@ -66,6 +66,7 @@ func (l *Log[T]) Check() error {
 			case !published && !r.live():
 				dead++
 			case published:
+				onWire++
 				flying += int(r.size)
 				if r.Frames != 0 {
 					inFlight++
@@ -83,6 +84,9 @@ func (l *Log[T]) Check() error {
 		if f := &l.shelves.of[i]; f.used != n {
 			return fmt.Errorf("carry: counts %d blocks of width %d in use, has %d", f.used, i, n)
 		}
+	}
+	if onWire != l.claimed-l.answered {
+		return fmt.Errorf("carry: counts %d published and %d acked, has %d between them", l.claimed, l.answered, onWire)
 	}
 	if usedBig != l.spares.used {
 		return fmt.Errorf("carry: counts %d bytes of big blocks in use, has %d", l.spares.used, usedBig)

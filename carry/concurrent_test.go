@@ -149,7 +149,7 @@ func (x *traffic) write(done <-chan struct{}) {
 		reader.Wait()
 		var h told
 		x.l.Lock()
-		d := Death[*caller]{Now: x.now.Load(), Last: span, Written: len(span.Bytes)}
+		d := Death[*caller]{Now: x.now.Load(), Last: span, Written: span.Size}
 		if rng.IntN(2) == 0 {
 			d.Written = 0 // the last span never reached the wire
 		}
@@ -186,7 +186,7 @@ func (x *traffic) session(rng *rand.Rand, wire chan<- int, done <-chan struct{})
 		}
 		var h told
 		x.l.Lock()
-		x.l.Quiet(span, len(span.Bytes), func(r *Record[*caller]) { h.owners = append(h.owners, r.Owner); r.Owner = nil })
+		x.l.Quiet(span, span.Size, func(r *Record[*caller]) { h.owners = append(h.owners, r.Owner); r.Owner = nil })
 		x.l.Written()
 		x.l.Unlock()
 		x.tell(&h)

@@ -30,18 +30,16 @@ type Death[T any] struct {
 func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	l.reading = false
 	l.lead.Store(0)
-	start, limit := 0, 0 // offsets in the last claim's block between which bytes were accepted
-	if d.Last.blk != nil && d.Last.Commands > 0 {
-		start = int(d.Last.blk.recs[d.Last.first].off)
-		limit = start + d.Written
-	}
+	next := l.answered // records published before the one at hand
 	l.tell(f)
 	strict, broke := false, false
-	l.each(func(b *block[T], r *Record[T], published bool) bool {
+	l.each(func(_ *block[T], r *Record[T], published bool) bool {
 		if !published {
 			return false
 		}
-		gone := b != d.Last.blk || int(r.off+r.size) <= limit
+		end := d.Last.end(next, r)
+		gone := end <= d.Written
+		next++
 		switch state := r.state(); {
 		case r.ticket != nil && r.ticket.seq != r.seq, state == settled, state == deciding && r.ticket == nil:
 			return true
@@ -54,7 +52,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 			if !r.claim() {
 				return true
 			}
-			if d.Assumed && b == d.Last.blk && int(r.off) >= start {
+			if d.Assumed && end > 0 {
 				r.sends++
 				r.maybe = true
 				broke = r.broke() || broke

@@ -49,6 +49,7 @@ type Log[T any] struct {
 	perBlock int // records a new block has room for; 0 = blockRecords
 	shelves  shelves[T]
 	spares   spares[T]
+	parts    [spanBlocks][]byte // of the last Span
 }
 
 const leadBits = 24 // a chunk answers no more commands than this, and fewer than 2^40 bytes
@@ -71,11 +72,7 @@ func (l *Log[T]) Acked() uint64 { return l.answered }
 
 // Reaches says whether the oldest record in flight is one of s.
 func (l *Log[T]) Reaches(s Span[T]) bool {
-	b, i := l.at, l.ack
-	for b != nil && b != l.cur && i == b.n {
-		b, i = b.next, 0
-	}
-	return s.blk != nil && b == s.blk && i >= s.first && l.inFlight > 0
+	return l.inFlight > 0 && l.answered >= s.from && l.answered < s.from+uint64(s.Commands)
 }
 
 // Waiting counts the records that are away until their backoff has passed.
@@ -205,17 +202,8 @@ func (l *Log[T]) aim() {
 	}
 }
 
-// Span is a published range of one block, to be written.
-type Span[T any] struct {
-	Bytes    []byte // contiguous; stays valid until the next Claim or Cut
-	Commands int
-	blk      *block[T]
-	first    int
-	quiet    bool
-}
-
 // Claim publishes the next range: at most maxCmds commands that expect a reply and maxBytes bytes, at a record
-// boundary, all of it in one block; a single record larger than maxBytes is claimed when nothing is in flight.
+// boundary, all of it in one block, or in several big ones of at most spanBytes together; a single record larger than maxBytes is claimed when nothing is in flight.
 // alone claims up to and including the first record that expects a reply. It frees what it finds dead; nothing
 // to claim returns false. The previous Span is done with.
 func (l *Log[T]) Claim(maxCmds, maxBytes int, alone bool) (s Span[T], ok bool) {
@@ -233,12 +221,19 @@ func (l *Log[T]) Claim(maxCmds, maxBytes int, alone bool) (s Span[T], ok bool) {
 	if to < b.n {
 		end = int(b.recs[to].off)
 	}
+	s = Span[T]{
+		Bytes: b.buf[start:end:end], Size: end - start, Commands: to - from,
+		blk: b, first: from, start: start, from: l.claimed, quiet: b.quiet > 0,
+	}
 	l.pub = to
-	l.inFlight += slots
-	l.flying += end - start
-	l.claimed += uint64(to - from)
 	l.busy = b
-	return Span[T]{Bytes: b.buf[start:end:end], Commands: to - from, blk: b, first: from, quiet: b.quiet > 0}, true
+	if b.big && !alone {
+		l.lengthen(&s, maxCmds-slots, min(maxBytes, spanBytes))
+	}
+	l.inFlight += slots + len(s.more)
+	l.flying += s.Size
+	l.claimed += uint64(s.Commands)
+	return s, true
 }
 
 // Claimable says whether there is anything to claim, dropping what is dead on the way.
@@ -259,7 +254,7 @@ func (l *Log[T]) CanClaim(maxCmds, maxBytes int, alone bool) bool {
 	return to > l.pub
 }
 
-// Deny fails what Claim with the same arguments would publish, and breaks the streams of it.
+// Deny fails what Claim with the same arguments would publish of its first block, and breaks the streams of it.
 func (l *Log[T]) Deny(maxCmds, maxBytes int, alone bool, f func(End[T])) {
 	if !l.Claimable() {
 		return
@@ -396,5 +391,6 @@ func (l *Log[T]) Trim() {
 	if l.head != nil && l.head == l.tail && l.head.n == 0 && l.busy == nil {
 		l.head, l.tail, l.at, l.cur, l.pub, l.ack = nil, nil, nil, nil, 0, 0
 		l.shelves = shelves[T]{eased: l.shelves.eased}
+		clear(l.parts[:])
 	}
 }

@@ -3,6 +3,7 @@ package carry
 import (
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,7 @@ func (b *bench) claim(cmds, bytes int, alone bool) {
 		return
 	}
 	b.span, b.wrote = s, 0
-	all := strings.Split(strings.TrimSuffix(string(s.Bytes), ";"), ";")
+	all := strings.Split(strings.TrimSuffix(string(slices.Concat(s.Parts(nil, 0)...)), ";"), ";")
 	require.Len(b.t, all, s.Commands, "whole records only")
 	for i := range all {
 		all[i] = name([]byte(all[i]))
@@ -50,7 +51,7 @@ func (b *bench) claim(cmds, bytes int, alone bool) {
 	if len(all) > 12 {
 		all = append(append(all[:6:6], "..."), all[len(all)-3:]...)
 	}
-	b.printf("%d of %d bytes: %s", s.Commands, len(s.Bytes), strings.Join(all, " "))
+	b.printf("%d of %d bytes: %s", s.Commands, s.Size, strings.Join(all, " "))
 }
 
 // answer is the reader with one reply.

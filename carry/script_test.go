@@ -154,7 +154,7 @@ func (b *bench) do(line string) {
 	case "claim":
 		b.claim(num("cmds", 1000), num("bytes", 256<<10), has("alone"))
 	case "written":
-		if b.wrote = len(b.span.Bytes); args[1] != "all" {
+		if b.wrote = b.span.Size; args[1] != "all" {
 			b.wrote = int(at())
 		}
 		b.l.Quiet(b.span, b.wrote, func(r *Record[string]) { b.printf("%s: sent", r.Owner); r.Owner = "" })

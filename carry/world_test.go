@@ -190,7 +190,7 @@ func (w *world) write(n int) {
 	if !w.writing {
 		return
 	}
-	w.wrote = min(w.wrote+n, len(w.span.Bytes))
+	w.wrote = min(w.wrote+n, w.span.Size)
 	at := 0
 	for _, e := range w.in {
 		if at += len(e.enc); at <= w.wrote && !e.written {
@@ -198,10 +198,10 @@ func (w *world) write(n int) {
 			e.ranOnce++
 		}
 	}
-	if w.t.n(2) == 0 || w.wrote == len(w.span.Bytes) {
+	if w.t.n(2) == 0 || w.wrote == w.span.Size {
 		w.quiet()
 	}
-	if w.wrote == len(w.span.Bytes) {
+	if w.wrote == w.span.Size {
 		w.writing, w.in = false, nil
 		if w.t.n(2) == 0 {
 			w.l.Written()
@@ -211,7 +211,7 @@ func (w *world) write(n int) {
 
 func (w *world) claim() {
 	if w.writing {
-		w.write(len(w.span.Bytes))
+		w.write(w.span.Size)
 	}
 	maxCmds, maxBytes, alone := w.t.n(700), 64+w.t.n(1<<16)*4, w.t.n(10) == 0
 	flying := 0
@@ -245,7 +245,7 @@ func (w *world) claim() {
 		return
 	}
 	w.span, w.writing, w.wrote, w.in = s, true, 0, nil
-	ids, encs := w.parse(s.Bytes)
+	ids, encs := w.parse(whole(w.tb, &s))
 	slots := 0
 	for i, id := range ids {
 		e := w.all[id]
@@ -266,8 +266,10 @@ func (w *world) claim() {
 		w.failf("a claim of %d records holds %d", s.Commands, len(ids))
 	case slots > maxCmds:
 		w.failf("claimed %d commands of %d", slots, maxCmds)
-	case len(s.Bytes) > maxBytes && !(flying == 0 && (len(ids) == 1 || slots <= 1 && w.in[0].frames == 0)):
-		w.failf("claimed %d bytes of %d", len(s.Bytes), maxBytes)
+	case s.Size > maxBytes && !(flying == 0 && (len(ids) == 1 || slots <= 1 && w.in[0].frames == 0)):
+		w.failf("claimed %d bytes of %d", s.Size, maxBytes)
+	case s.Split() && s.Size > spanBytes:
+		w.failf("claimed %d bytes of several blocks", s.Size)
 	case alone && slots > 1:
 		w.failf("claimed %d commands for one alone", slots)
 	}

@@ -51,7 +51,7 @@ func (w *world) cut() {
 	if w.writing {
 		exact := w.t.n(3) > 0
 		if !exact && w.wrote > 0 { // cannot tell: all of it counts
-			w.wrote = len(w.span.Bytes)
+			w.wrote = w.span.Size
 			for _, e := range w.in {
 				if !e.written {
 					e.written = true

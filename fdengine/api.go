@@ -7,7 +7,7 @@ import (
 	"github.com/fdengine/fullduplex/carry"
 )
 
-// Command is one request and the place its reply goes to. The engine calls AppendRequest once, on the
+// Command is one request and the place its reply goes to. The engine calls AppendRequest once for each submit, on the
 // caller's goroutine, and at most one DecodeReply; after Do returned or the completion ran it never touches
 // the command again.
 type Command interface {

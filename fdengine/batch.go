@@ -12,7 +12,6 @@ import (
 type batch struct {
 	members []member
 	tickets []carry.Ticket[entry] // of a ctx that can end
-	parcel  parcel
 	errs    []error
 	start   int64   // of the first parcel
 	own     []error // errs when the caller gave none
@@ -69,10 +68,12 @@ func (e *Engine) DoBatch(ctx context.Context, cmds []Command, errs []error) erro
 		b.errs = b.own
 	}
 	b.size(len(cmds), ctx.Done() != nil)
+	p := e.parcels.Get().(*parcel)
 	for from := 0; from < len(cmds); {
-		from = e.pack(ctx, b, cmds, from)
-		e.send(ctx, b)
+		from = e.pack(ctx, b, p, cmds, from)
+		e.send(ctx, b, p)
 	}
+	e.parcels.Put(p) // before the wait, in which others can use it
 	b.settle(1)
 	if done := ctx.Done(); done == nil {
 		b.wait()
@@ -140,8 +141,8 @@ func grow[S any](s []S, n int) []S {
 }
 
 // pack prepares the commands from index from on that make up one parcel, and returns where the next one starts.
-func (e *Engine) pack(ctx context.Context, b *batch, cmds []Command, from int) int {
-	p, i := &b.parcel, from
+func (e *Engine) pack(ctx context.Context, b *batch, p *parcel, cmds []Command, from int) int {
+	i := from
 	for ; i < len(cmds) && !p.full(); i++ {
 		rec, err := p.add(ctx, e, cmds[i], &b.members[i])
 		if err != nil {
@@ -156,8 +157,7 @@ func (e *Engine) pack(ctx context.Context, b *batch, cmds []Command, from int) i
 }
 
 // send admits what was packed. What is not accepted has its error.
-func (e *Engine) send(ctx context.Context, b *batch) {
-	p := &b.parcel
+func (e *Engine) send(ctx context.Context, b *batch, p *parcel) {
 	all := len(p.recs)
 	b.open.Add(int64(all)) // before the first may be told
 	n, err := e.admitParcel(ctx, p)

@@ -42,6 +42,9 @@ func (g *Group) Complete(_ Command, err error) {
 // error of ctx, when that ends first: then the outcomes are still coming, and may be waited for again. More outcomes than were
 // announced are an error from then on, since nobody knows any more what is under way.
 func (g *Group) Wait(ctx context.Context) error {
+	if g.ready == nil {
+		return errNoGroup
+	}
 	for g.open.Load() > 0 {
 		if done := ctx.Done(); done == nil {
 			<-g.ready

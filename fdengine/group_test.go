@@ -189,6 +189,7 @@ func TestAGroupThatNobodyMadeIsRefused(t *testing.T) {
 		r.server.FreezeReplies(false)
 		require.NoError(t, <-batch)
 		require.Zero(t, r.server.Executions("x"))
+		require.ErrorContains(t, new(fdengine.Group).Wait(bg), "NewGroup")
 	})
 }
 

@@ -18,15 +18,20 @@ const (
 type parcel struct {
 	recs    []carry.Record[entry]
 	encs    [][]byte
-	size    int // bytes of encs
-	scratch []byte
-	used    int // of scratch
+	size    int      // bytes of encs
+	scratch []byte   // small requests lie one behind the other in it
+	used    int      // of it
+	large   [][]byte // buffers for big requests, of which each keeps its own
+	big     int      // room that the last one took; 0 = it was no big one
 	draft   draft
 	stream  *carry.Stream[entry] // of all; may be nil
 	until   int64                // their settle-by time; 0 = none of the caller's
 }
 
-func newParcel() any { return new(parcel) }
+// largeBuffers is how many big requests a parcel can have, and so as many buffers are of use to it.
+const largeBuffers = parcelBytes/carry.BigRequest + 1
+
+func newParcel() any { return &parcel{scratch: make([]byte, parcelBytes+carry.BigRequest)} }
 
 // full says that p is worth a lock, and that more would make others wait.
 func (p *parcel) full() bool { return len(p.recs) >= parcelCommands || p.size >= parcelBytes }
@@ -34,11 +39,6 @@ func (p *parcel) full() bool { return len(p.recs) >= parcelCommands || p.size >=
 // add prepares cmd, whose outcome is told to done, as the next request of p. Its record is returned for the caller to complete.
 // An error is NotSent, and p is as it was.
 func (p *parcel) add(ctx context.Context, e *Engine, cmd Command, done Completion) (*carry.Record[entry], error) {
-	if cap(p.scratch) == 0 {
-		p.scratch = make([]byte, parcelBytes+carry.BigRequest)
-	}
-	// The capacity keeps a request that is to become a block of its own out of the shared buffer.
-	room := min(len(p.scratch)-p.used, carry.BigRequest-1)
 	n := len(p.recs)
 	if n == cap(p.recs) {
 		p.recs = slices.Grow(p.recs, 1) // the new ones are zero
@@ -46,20 +46,62 @@ func (p *parcel) add(ctx context.Context, e *Engine, cmd Command, done Completio
 	p.recs = p.recs[:n+1]
 	rec := &p.recs[n]
 	d := &p.draft
-	d.rec, d.enc = rec, p.scratch[p.used:p.used:p.used+room]
+	d.rec, d.enc = rec, p.room()
+	if p.big > 0 { // the next one is likely to be as large
+		d.enc = p.buffer()
+	}
 	if err := e.prepare(ctx, cmd, d); err != nil {
 		*rec = carry.Record[entry]{}
 		p.recs = p.recs[:n]
 		return nil, err
 	}
-	if len(d.enc) <= room {
-		p.used += len(d.enc)
-	}
-	p.size += len(d.enc)
+	p.keep(d)
 	rec.Owner, rec.Stream = entry{cmd, done}, p.stream
 	rec.SettleBy = int64(d.spec.Timeout) // made absolute when it is appended
 	p.encs = append(p.encs, d.enc)
+	p.size += len(d.enc)
 	return rec, nil
+}
+
+// room is where a small request goes: behind the last one. Its capacity is that of no big request, which has to have a buffer of its own,
+// because the log keeps it.
+func (p *parcel) room() []byte { return p.scratch[p.used : p.used : p.used+carry.BigRequest-1] }
+
+// buffer is where a big request goes.
+func (p *parcel) buffer() []byte {
+	last := len(p.large) - 1
+	if last < 0 {
+		return make([]byte, 0, p.big)
+	}
+	b := p.large[last]
+	p.large[last] = nil
+	p.large = p.large[:last]
+	return b[:0]
+}
+
+// keep makes what was encoded the next request of p.
+func (p *parcel) keep(d *draft) {
+	if len(d.enc) >= carry.BigRequest {
+		p.big = cap(d.enc)
+		return
+	}
+	if p.big > 0 { // the guess was wrong
+		p.big = 0
+		p.spare(d.base)
+		d.enc = append(p.room(), d.enc...)
+	}
+	p.used += len(d.enc)
+}
+
+// spare takes a buffer for a later big request.
+func (p *parcel) spare(b []byte) {
+	size := cap(b)
+	for _, b := range p.large {
+		size += cap(b)
+	}
+	if b != nil && size <= keepScratch && len(p.large) < largeBuffers {
+		p.large = append(p.large, b)
+	}
 }
 
 // clear empties p for the next commands of the same call.
@@ -82,14 +124,18 @@ func (e *Engine) admitParcel(ctx context.Context, p *parcel) (n int, err error) 
 	return n, nil
 }
 
-// partOf returns the end, and the bytes, of the requests of p from index from on that may be under way together. A single request
+// partShare of the limits is what a part of a parcel may be: one that takes all the room waits until nothing is under way.
+const partShare = 4
+
+// partOf returns the end, and the bytes, of the requests of p from index from on that enter together. A single request
 // may exceed the limits, alone.
 func (e *Engine) partOf(p *parcel, from int) (to, size int) {
-	if from == 0 && len(p.recs) <= e.room.cmds && p.size <= e.room.bytes {
+	cmds, bytes := e.room.cmds/partShare, e.room.bytes/partShare
+	if from == 0 && len(p.recs) <= cmds && p.size <= bytes {
 		return len(p.recs), p.size
 	}
 	to, size = from+1, len(p.encs[from])
-	for to < len(p.recs) && to-from < e.room.cmds && size+len(p.encs[to]) <= e.room.bytes {
+	for to < len(p.recs) && to-from < cmds && size+len(p.encs[to]) <= bytes {
 		size += len(p.encs[to])
 		to++
 	}
@@ -116,7 +162,9 @@ func (e *Engine) admitPart(ctx context.Context, p *parcel, from, to, size int) e
 		if r.SettleBy != p.until {
 			r.SettleBy = p.until
 		}
-		e.append(r, p.encs[j], timeout)
+		if e.append(r, p.encs[j], timeout) {
+			p.spare(l.Spare())
+		}
 	}
 	e.narrow()
 	wake := e.parked && e.due() && e.unpark()

@@ -219,6 +219,9 @@ func (e *Engine) end(s *session, why reason) {
 	var ends []carry.End[entry]
 	l.Lock()
 	now := e.stamp()
+	if e.broken { // nobody knows which of its records are in the span
+		s.written, s.assumed = s.span.Size, true
+	}
 	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Assumed: s.assumed, Strict: e.opt.StrictOrder,
 		Alone: s.alone}, e.collect(&ends))
 	if why == reasonCut {

@@ -42,8 +42,9 @@ type session struct {
 	solo
 	writing bool // span is being written
 	span    carry.Span[entry]
-	assumed bool // written is the cautious answer of a connection that cannot tell
-	written int  // bytes of span accepted; read by the engine goroutine after the write
+	assumed bool     // written is the cautious answer of a connection that cannot tell
+	parts   [][]byte // scratch of who writes a span of several parts
+	written int      // bytes of span accepted; read by the engine goroutine after the write
 
 	cutFlag atomic.Bool // dead, for a look without the lock
 	poke    struct {

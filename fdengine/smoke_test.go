@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,7 @@ func TestManyCallersShareOneConnectionAndEachGetsItsOwnReply(t *testing.T) {
 				}
 			})
 		}
-		wg.Wait()
+		within(t, time.Minute, wg.Wait)
 		require.Equal(t, 1, r.server.Conns())
 		r.even()
 	})

@@ -123,7 +123,7 @@ func (s *session) handBack() {
 	l.Lock()
 	cut := false
 	if s.inline {
-		s.inline, s.written, s.assumed = false, len(s.span.Bytes), true
+		s.inline, s.written, s.assumed = false, s.span.Size, true
 		if cut = s.cutLocked(panics.ErrGoexit); cut {
 			e.caught.Add(1)
 		}

@@ -8,8 +8,8 @@ import (
 
 // SubmitBatch is Submit for several commands in their order, with one completion, and cheaper: they enter the queue
 // together, in parcels of at most 1,024 commands or 64 KiB. It returns how many were queued; done is told of those, once each.
-// With an error, cmds[n] is the command that it is about (fate NotSent), and those after it were not tried: a call with
-// cmds[n+1:] goes on behind it. Each command stands alone, as with Submit.
+// With an error and n < len(cmds), cmds[n] is the command that it is about (fate NotSent), and none behind it was queued: a call with cmds[n+1:]
+// goes on there. Some of those may have been encoded by then; the next call encodes them again. Each command stands alone, as with Submit.
 //
 //	g.Add(len(cmds))
 //	if n, err := e.SubmitBatch(ctx, cmds, g); err != nil {
@@ -54,6 +54,9 @@ func (e *Engine) submitBatch(ctx context.Context, cmds []Command, done Completio
 func (s *Stream) SubmitBatch(ctx context.Context, cmds []Command, done Completion) (n int, err error) {
 	if err := complains(done); err != nil {
 		return 0, s.e.reject(notSent(nil, err))
+	}
+	if len(cmds) == 0 {
+		return 0, nil
 	}
 	if err := s.enter(len(cmds)); err != nil {
 		return 0, s.e.reject(err)

@@ -172,7 +172,7 @@ func TestASubmittedBatchWaitsBehindWhoCameBefore(t *testing.T) {
 		require.NoError(t, r.Ping(bg))
 		r.server.FreezeReplies(true)
 		told := &outcomes{}
-		submitAll(t, r, told, echoes("first", 15, carry.NoRetry)...)
+		submitAll(t, r, told, echoes("first", 16, carry.NoRetry)...)
 		before, small := echoes("before", 8, carry.NoRetry), echoes("small", 2, carry.NoRetry)
 		var wg sync.WaitGroup
 		for _, cs := range [][]*scripted.Cmd{before, small} { // the second one would fit
@@ -183,12 +183,86 @@ func TestASubmittedBatchWaitsBehindWhoCameBefore(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		require.Equal(t, uint64(1+15), r.Stats().Accepted, "the second one waits as well")
+		require.Equal(t, uint64(1+16), r.Stats().Accepted, "the second one waits as well")
 		r.server.FreezeReplies(false)
 		wg.Wait()
 		pass(time.Second)
 		ok(t, told, append(before, small...)...)
 	})
+}
+
+// A part that took all the room would wait until nothing is under way, at each round trip.
+//
+// Covers: E-12
+func TestABatchThatIsLargerThanTheRoomKeepsTheWindowFull(t *testing.T) {
+	for name, submit := range map[string]func(r *rig, cmds []fdengine.Command) error{
+		"SubmitBatch": func(r *rig, cmds []fdengine.Command) error {
+			_, err := r.SubmitBatch(bg, cmds, &outcomes{})
+			return err
+		},
+		"DoBatch": func(r *rig, cmds []fdengine.Command) error { return r.DoBatch(bg, cmds, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := 0
+			s := scripted.Options{Script: func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
+				if req.Token() == "c40" { // those before it have their answers, and it has none
+					return scripted.Delay(time.Second)
+				}
+				return scripted.Action{}
+			}}
+			bubble(t, setup{Server: s, Engine: fdengine.Options{Window: 64, Queue: 1}}, func(t *testing.T, r *rig) {
+				require.NoError(t, r.Ping(bg))
+				done := make(chan error, 1)
+				go func() { done <- submit(r, commands(echoes("c", 200, carry.NoRetry))) }()
+				pass(500 * time.Millisecond)
+				held = r.Stats().InFlightCommands + r.Stats().QueueCommands
+				require.GreaterOrEqual(t, held, 48, "others follow when the first forty are answered")
+				require.NoError(t, <-done)
+				pass(2 * time.Second)
+			})
+		})
+	}
+}
+
+// Big requests, small ones and both by turns, whose buffers go from one to the next: each arrives as it was.
+//
+// Covers: E-36
+func TestBigRequestsOfSubmittedBatchesArriveAsTheyWere(t *testing.T) {
+	load := func(token string, size int) string { return strings.Repeat(token+".", size/(len(token)+1)+1) }
+	wrong := 0
+	s := scripted.Options{Script: func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
+		var round, i, size int
+		if _, err := fmt.Sscanf(req.Token(), "r%d-%d-%d", &round, &i, &size); err == nil && (len(req.Args) < 3 || req.Args[2] != load(req.Token(), size)) {
+			wrong++
+		}
+		return scripted.Action{}
+	}}
+	bubble(t, setup{Server: s}, func(t *testing.T, r *rig) {
+		sizes := []int{10, carry.BigRequest - 40, carry.BigRequest, 20_000, 70_000, 300_000, 1000}
+		for round := range 12 {
+			var cs []*scripted.Cmd
+			for i := range 40 {
+				size := sizes[(i*(round%5+1)+round)%len(sizes)]
+				if round > 8 {
+					size = sizes[round%len(sizes)]
+				}
+				c := scripted.Echo(fmt.Sprintf("r%d-%d-%d", round, i, size))
+				c.Args = []string{load(c.Token, size)}
+				cs = append(cs, c)
+			}
+			if round%3 == 2 {
+				require.NoError(t, r.DoBatch(bg, commands(cs), nil))
+				continue
+			}
+			told := &outcomes{}
+			n, err := r.SubmitBatch(bg, commands(cs), told)
+			require.NoError(t, err)
+			require.Len(t, cs, n)
+			pass(time.Second)
+			ok(t, told, cs...)
+		}
+	})
+	require.Zero(t, wrong)
 }
 
 // Covers: E-10, E-12

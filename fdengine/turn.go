@@ -156,13 +156,13 @@ func (s *session) sendTurn(span carry.Span[entry]) {
 	n, err := 0, error(nil)
 	if !s.cutFlag.Load() {
 		var fell error
-		if n, err, fell = s.tryWrite(span.Bytes); fell != nil {
+		if n, err, fell = s.tryWrite(&span); fell != nil {
 			e.caught.Add(1)
 			s.lostTurn(fell)
 			return
 		}
 	}
-	if err == nil && n < len(span.Bytes) && !s.cutFlag.Load() {
+	if err == nil && n < span.Size && !s.cutFlag.Load() {
 		e.stamp()
 		l.Lock()
 		s.rest, s.written = true, n
@@ -176,13 +176,19 @@ func (s *session) sendTurn(span carry.Span[entry]) {
 }
 
 // tryWrite is conn.TryWrite behind a border: the connection may be anybody's.
-func (s *session) tryWrite(b []byte) (n int, err, fell error) {
+func (s *session) tryWrite(span *carry.Span[entry]) (n int, err, fell error) {
 	exit := func(p *panics.Error) {
 		s.e.caught.Add(1)
 		s.lostTurn(p)
 	}
 	fell = panics.Guard("conn.TryWrite", exit, func() error {
-		for n < len(b) && err == nil && !s.cutFlag.Load() {
+		if span.Split() {
+			s.parts = span.Parts(s.parts[:0], 0)
+			defer clear(s.parts)
+			n, err = s.conn.TryWriteParts(s.parts)
+			return nil
+		}
+		for b := span.Bytes; n < len(b) && err == nil && !s.cutFlag.Load(); {
 			piece := b[n:min(n+pieceMax, len(b))]
 			var m int
 			m, err = s.conn.TryWrite(piece)
@@ -199,7 +205,7 @@ func (s *session) tryWrite(b []byte) (n int, err, fell error) {
 func (s *session) lostTurn(why error) {
 	s.e.log.Lock()
 	if s.taken && !s.rest {
-		s.taken, s.writing, s.written, s.assumed = false, false, len(s.span.Bytes), true
+		s.taken, s.writing, s.written, s.assumed = false, false, s.span.Size, true
 	}
 	s.e.log.Unlock()
 	s.cut(why)

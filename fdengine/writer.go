@@ -34,7 +34,7 @@ func (s *session) unsure(byCaller bool) {
 	s.e.log.Lock()
 	defer s.e.log.Unlock()
 	if s.writing && !s.taken && s.inline == byCaller {
-		s.written, s.assumed = len(s.span.Bytes), true
+		s.written, s.assumed = s.span.Size, true
 	}
 }
 
@@ -156,8 +156,7 @@ func (e *Engine) await(ack bool) {
 func (s *session) send(span carry.Span[entry], from int) {
 	n, err := from, error(nil)
 	if !s.cutFlag.Load() {
-		n, err = s.write(span.Bytes[from:])
-		n += from
+		n, err = s.write(&span, from)
 	}
 	s.e.conclude(s.sent(span, n, err), nil, nil)
 	if s.e.opt.Observer != nil {
@@ -170,7 +169,7 @@ func (s *session) sent(span carry.Span[entry], n int, err error) (ends []carry.E
 	e, l := s.e, &s.e.log
 	sure := n
 	if err != nil && !s.conn.ExactWrite() {
-		n, sure = len(span.Bytes), 0 // it cannot say: the cautious answer for each question
+		n, sure = span.Size, 0 // it cannot say: the cautious answer for each question
 	}
 	now := e.stamp()
 	l.Lock()
@@ -211,13 +210,13 @@ func (s *session) sent(span carry.Span[entry], n int, err error) (ends []carry.E
 	return ends
 }
 
-// write writes b in pieces. The sweeper watches the time of each: when a piece is late it pulls the write deadline,
-// and the write that returns says whether a byte was accepted since. If so, the peer is slow but alive.
-func (s *session) write(b []byte) (n int, err error) {
+// write writes span from byte from on, in pieces, and returns how much of span is written then. The sweeper watches the time of each: when a piece is
+// late it pulls the write deadline, and the write that returns says whether a byte was accepted since. If so, the peer is slow but alive.
+func (s *session) write(span *carry.Span[entry], from int) (n int, err error) {
 	defer s.writeAt.Store(0)
-	for n < len(b) {
+	for n = from; n < span.Size; {
 		s.writeAt.Store(s.e.clock.Load() + 1)
-		m, err := s.conn.Write(b[n:min(n+pieceMax, len(b))])
+		m, err := s.writePiece(span, n)
 		n += m
 		if err == nil {
 			s.unpoke()
@@ -234,6 +233,16 @@ func (s *session) write(b []byte) (n int, err error) {
 		return n, err
 	}
 	return n, nil
+}
+
+// writePiece writes what one write(2) is to take of span from byte n on. A span of several parts is no more than that.
+func (s *session) writePiece(span *carry.Span[entry], n int) (int, error) {
+	if !span.Split() {
+		return s.conn.Write(span.Bytes[n:min(n+pieceMax, len(span.Bytes))])
+	}
+	s.parts = span.Parts(s.parts[:0], n)
+	defer clear(s.parts)
+	return s.conn.WriteParts(s.parts)
 }
 
 // unpoke takes back a pulled write deadline; true when there was one.

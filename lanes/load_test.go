@@ -95,7 +95,7 @@ func TestWhatIsRefusedIsNoLoad(t *testing.T) {
 		},
 		"batch": func(r *rig, key, other string) { _ = r.DoBatch(bg, []fdengine.Command{bad(key), bad(other)}, nil) },
 		"no completion": func(r *rig, key, _ string) {
-			if r.Submit(bg, of(key, "x"), nil) == nil {
+			if r.Submit(bg, of(key, "x"), nil) == nil || r.TrySubmit(of(key, "x"), (*fdengine.Group)(nil)) == nil {
 				panic("accepted")
 			}
 		},

@@ -49,8 +49,8 @@ func (s *Lanes) submit(ctx context.Context, cmd fdengine.Command, done fdengine.
 	if err != nil {
 		return err
 	}
-	if done == nil {
-		return l.engine.Submit(ctx, cmd, nil) // which says what is wrong with it
+	if g, is := done.(*fdengine.Group); done == nil || is && g == nil {
+		return l.engine.Submit(ctx, cmd, done) // which says what is wrong with it
 	}
 	t := s.tallies.Get().(*tally)
 	t.lane, t.done = l, done

@@ -49,6 +49,8 @@ type transfer struct {
 	sync.Mutex
 	step func(fd uintptr) (done bool)
 	b    []byte
+	more [][]byte // behind b, for send
+	vec  vector
 	n    int
 	err  error
 	wait bool // the first step takes only what is worth a wake
@@ -78,22 +80,36 @@ func directFor(stream, raw net.Conn) *direct {
 }
 
 // write is net.Conn's Write: all of b, unless there is an error.
-func (d *direct) write(b []byte) (int, error) {
+func (d *direct) write(b []byte) (int, error) { return d.writeParts(b, nil) }
+
+// writeParts is write of b and what follows it.
+func (d *direct) writeParts(b []byte, more [][]byte) (int, error) {
+	for len(b) == 0 && len(more) > 0 {
+		b, more = more[0], more[1:]
+	}
 	if len(b) == 0 {
 		return d.conn.Write(b)
 	}
 	d.out.Lock()
 	defer d.out.Unlock()
+	d.out.more = more
 	return d.out.run(b, d.sock.Write)
 }
 
 // tryWrite is write that does not wait, neither for the peer nor for another write. It does not pass the gate at which package
 // net looks at deadlines and lets writers wait for each other.
-func (d *direct) tryWrite(b []byte) (int, error) {
+func (d *direct) tryWrite(b []byte) (int, error) { return d.tryWriteParts(b, nil) }
+
+// tryWriteParts is tryWrite of b and what follows it.
+func (d *direct) tryWriteParts(b []byte, more [][]byte) (int, error) {
+	for len(b) == 0 && len(more) > 0 {
+		b, more = more[0], more[1:]
+	}
 	if len(b) == 0 || !d.out.TryLock() {
 		return 0, nil // somebody writes
 	}
 	defer d.out.Unlock()
+	d.out.more = more
 	return d.out.run(b, d.once)
 }
 
@@ -111,7 +127,7 @@ func (d *direct) read(b []byte) (int, error) {
 func (t *transfer) run(b []byte, wait func(func(uintptr) bool) error) (int, error) {
 	t.b, t.n, t.err = b, 0, nil
 	err := wait(t.step)
-	t.b = nil
+	t.b, t.more = nil, nil
 	if err == nil {
 		err = t.err
 	}
@@ -120,11 +136,17 @@ func (t *transfer) run(b []byte, wait func(func(uintptr) bool) error) (int, erro
 
 func (d *direct) send(fd uintptr) bool {
 	t := &d.out
-	for t.n < len(t.b) {
-		n, e := sendNow(fd, t.b[t.n:min(len(t.b), t.n+sendMax)])
+	for len(t.b) > 0 {
+		var n int
+		var e syscall.Errno
+		if len(t.more) > 0 {
+			n, e = sendParts(fd, &t.vec, t.b, t.more)
+		} else {
+			n, e = sendNow(fd, t.b[:min(len(t.b), sendMax)])
+		}
 		switch e {
 		case 0:
-			t.n += n
+			t.sent(n)
 		case syscall.EAGAIN:
 			return false
 		default:
@@ -133,6 +155,16 @@ func (d *direct) send(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// sent moves past n bytes.
+func (t *transfer) sent(n int) {
+	t.n += n
+	for n >= len(t.b) && len(t.more) > 0 {
+		n -= len(t.b)
+		t.b, t.more = t.more[0], t.more[1:]
+	}
+	t.b = t.b[n:]
 }
 
 func (d *direct) receive(fd uintptr) bool {

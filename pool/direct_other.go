@@ -12,5 +12,11 @@ func directFor(_, _ net.Conn) *direct { return nil }
 func (*direct) read([]byte) (int, error)     { panic("pool: invariant: no direct connection here") }
 func (*direct) write([]byte) (int, error)    { panic("pool: invariant: no direct connection here") }
 func (*direct) tryWrite([]byte) (int, error) { panic("pool: invariant: no direct connection here") }
-func (*direct) gather(int) bool              { panic("pool: invariant: no direct connection here") }
-func (*direct) readable() bool               { panic("pool: invariant: no direct connection here") }
+func (*direct) writeParts([]byte, [][]byte) (int, error) {
+	panic("pool: invariant: no direct connection here")
+}
+func (*direct) tryWriteParts([]byte, [][]byte) (int, error) {
+	panic("pool: invariant: no direct connection here")
+}
+func (*direct) gather(int) bool { panic("pool: invariant: no direct connection here") }
+func (*direct) readable() bool  { panic("pool: invariant: no direct connection here") }

@@ -12,6 +12,13 @@ func sendNow(fd uintptr, b []byte) (int, syscall.Errno) { return told(syscall.Wr
 
 func receiveNow(fd uintptr, b []byte) (int, syscall.Errno) { return told(syscall.Read, fd, b) }
 
+// vector: here each part is a call.
+type vector struct{}
+
+func sendParts(fd uintptr, _ *vector, b []byte, _ [][]byte) (int, syscall.Errno) {
+	return sendNow(fd, b)
+}
+
 func told(call func(int, []byte) (int, error), fd uintptr, b []byte) (int, syscall.Errno) {
 	for {
 		n, err := call(int(fd), b)

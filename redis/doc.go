@@ -5,7 +5,7 @@
 // and lends others for what must not share.
 //
 // A Cmd is one command with the place for its reply; a Tx is several of them between MULTI and EXEC. Both go
-// through Client.Do, Submit, TrySubmit, DoBatch or a Stream. An error reply is a *ServerError, a null read as a
+// through Client.Do, Submit, TrySubmit, SubmitBatch, DoBatch or a Stream. An error reply is a *ServerError, a null read as a
 // value is Nil, and a command that must not share the connection is refused with ErrNotShared, which says what to
 // use:
 //

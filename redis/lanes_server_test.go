@@ -256,6 +256,10 @@ func TestAllocNothingPerDoAndSubmitWithAndWithoutLanes(t *testing.T) {
 			cmds[i] = Set(fmt.Sprint("k", i), "v")
 			batch[i] = cmds[i]
 		}
+		big := make([]fdengine.Command, 8)
+		for i := range big {
+			big[i] = Set("big", strings.Repeat("x", 100_000))
+		}
 		w := make(waiter, len(cmds))
 		for name, tc := range map[string]struct {
 			most float64
@@ -281,6 +285,13 @@ func TestAllocNothingPerDoAndSubmitWithAndWithoutLanes(t *testing.T) {
 				}
 			}},
 			"DoBatch": {float64(n / 2), func() { _ = c.DoBatch(context.Background(), batch, errs) }},
+			"SubmitBatch of big ones": {0, func() {
+				_, _ = c.SubmitBatch(context.Background(), big, w)
+				for range big {
+					<-w
+				}
+			}},
+			"DoBatch of big ones": {float64(n / 2), func() { _ = c.DoBatch(context.Background(), big, errs[:len(big)]) }},
 		} {
 			for range 500 {
 				tc.f()

@@ -77,12 +77,6 @@ func ofGroups() []Mutant {
 			Kill:   []Killer{by("carry", "TestABurstOfBigRequestsUsesTheBuffersOfTheLastOne")},
 		},
 		{
-			Name: "large-requests-write-alone", File: "carry/block.go",
-			Old: "BigRequest = 48 << 10", New: "BigRequest = 16 << 10",
-			Breaks: "each request of some tens of kilobytes costs a write",
-			Kill:   []Killer{by("fdengine", "TestRequestsOfTensOfKilobytesShareWritesAndLargerOnesDoNot")},
-		},
-		{
 			Name: "near-waits-for-all", File: gather,
 			Old: "waits >= inFlight/nearPart", New: "waits >= inFlight",
 			Breaks: "a server that answers in parts runs dry",

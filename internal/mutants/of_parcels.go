@@ -5,14 +5,32 @@ func ofParcels() []Mutant {
 	const parcel, lot, stream = "fdengine/parcel.go", "fdengine/submitbatch.go", "fdengine/stream.go"
 	return []Mutant{
 		{
+			Name: "parcel-takes-all-the-room", File: parcel,
+			Old: "const partShare = 4", New: "const partShare = 1",
+			Breaks: "a batch that is larger than the room waits until nothing is under way, again and again",
+			Kill:   []Killer{by("fdengine", "TestABatchThatIsLargerThanTheRoomKeepsTheWindowFull")},
+		},
+		{
+			Name: "parcel-throws-buffers-away", File: parcel,
+			Old: "\t\t\tp.spare(l.Spare())\n", New: "",
+			Breaks: "each big request of a batch allocates its buffer",
+			Kill:   []Killer{by("redis", "TestAllocNothingPerDoAndSubmitWithAndWithoutLanes")},
+		},
+		{
+			Name: "parcel-leaves-a-request-behind", File: parcel,
+			Old: "\t\td.enc = append(p.room(), d.enc...)\n", New: "",
+			Breaks: "a small request behind a big one lies in a buffer that the next big one is encoded into",
+			Kill:   []Killer{by("fdengine", "TestBigRequestsOfSubmittedBatchesArriveAsTheyWere")},
+		},
+		{
 			Name: "parcel-larger-than-room", File: parcel,
-			Old: "from == 0 && len(p.recs) <= e.room.cmds && p.size <= e.room.bytes", New: "from == 0",
+			Old: "from == 0 && len(p.recs) <= cmds && p.size <= bytes", New: "from == 0",
 			Breaks: "a batch larger than the limits is let in as a whole",
 			Kill:   []Killer{by("fdengine", "TestASubmittedBatchStaysWithinTheLimits"), by("fdengine", "TestABatchStaysWithinTheByteLimit")},
 		},
 		{
 			Name: "parcel-part-too-large", File: parcel,
-			Old: " && size+len(p.encs[to]) <= e.room.bytes", New: "",
+			Old: " && size+len(p.encs[to]) <= bytes", New: "",
 			Breaks: "a part of a batch is larger than the limit in bytes",
 			Kill:   []Killer{by("fdengine", "TestASubmittedBatchStaysWithinTheLimits"), by("fdengine", "TestABatchStaysWithinTheByteLimit")},
 		},

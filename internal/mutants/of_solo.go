@@ -36,7 +36,7 @@ func ofSolo() []Mutant {
 		},
 		{
 			Name: "lone-write-that-fell-is-forgotten", File: solo,
-			Old: "s.inline, s.written, s.assumed = false, len(s.span.Bytes), true", New: "s.inline = false",
+			Old: "s.inline, s.written, s.assumed = false, s.span.Size, true", New: "s.inline = false",
 			Breaks: "what a lone caller wrote before its goroutine ended is called not sent",
 			Kill:   []Killer{by("fdengine", "TestForeignCodeThatFailsInALoneCallCutsTheConnectionAndHurtsNobodyElse")},
 		},

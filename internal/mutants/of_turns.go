@@ -87,7 +87,7 @@ func ofTurns() []Mutant {
 		},
 		{
 			Name: "try-that-fell-left-nothing", File: turn,
-			Old: "s.taken, s.writing, s.written, s.assumed = false, false, len(s.span.Bytes), true", New: "s.taken, s.writing, s.written, s.assumed = false, false, 0, true",
+			Old: "s.taken, s.writing, s.written, s.assumed = false, false, s.span.Size, true", New: "s.taken, s.writing, s.written, s.assumed = false, false, 0, true",
 			Breaks: "what a connection took before it panicked is called not sent",
 			Kill:   []Killer{by("fdengine", "TestATryThatFailsInForeignCodeCostsItsConnectionAndMayHaveLeft")},
 		},
