@@ -53,6 +53,30 @@ func (s *Span[T]) Parts(dst [][]byte, n int) [][]byte {
 	return dst
 }
 
+// Part is what the block at byte n has of s from there on.
+func (s *Span[T]) Part(n int) []byte {
+	if n < len(s.Bytes) {
+		return s.Bytes[n:]
+	}
+	n -= len(s.Bytes)
+	for _, b := range s.more {
+		if n < len(b) {
+			return b[n:]
+		}
+		n -= len(b)
+	}
+	return nil
+}
+
+// Left says whether the oldest record in flight, which is one of s, is among the first n bytes of it as a whole.
+func (l *Log[T]) Left(s *Span[T], n int) bool {
+	b, i := l.at, l.ack
+	for b != nil && b != l.cur && i == b.n {
+		b, i = b.next, 0
+	}
+	return b == nil || i == b.n || s.end(l.answered, &b.recs[i]) <= n
+}
+
 // end is where r, the i-th record that was published, ends in s, in bytes from its start. Not positive: before it.
 func (s *Span[T]) end(i uint64, r *Record[T]) int {
 	switch {

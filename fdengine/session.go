@@ -45,6 +45,7 @@ type session struct {
 	assumed bool     // written is the cautious answer of a connection that cannot tell
 	parts   [][]byte // scratch of who writes a span of several parts
 	written int      // bytes of span accepted; read by the engine goroutine after the write
+	passed  int      // as far as is known while it is written
 
 	cutFlag atomic.Bool // dead, for a look without the lock
 	poke    struct {

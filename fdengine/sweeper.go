@@ -181,7 +181,7 @@ func (s *session) late(now int64) (cut error, poke int64) {
 	inFlight, _ := e.log.InFlight()
 	busy := s.userAt.Load() != 0 || s.turnAt.Load() != 0
 	if rt := int64(e.opt.ReadTimeout); rt > 0 && inFlight > 0 && !busy && now-s.base > rt &&
-		!(s.writing && e.log.Reaches(s.span)) {
+		!(s.writing && e.log.Reaches(s.span) && !e.log.Left(&s.span, s.passed)) {
 		block := e.log.Blocks()
 		if block != carry.BlockForever && now-s.base > rt+int64(block)*int64(time.Millisecond) {
 			return errReadTimeout, 0

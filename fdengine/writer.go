@@ -40,7 +40,7 @@ func (s *session) unsure(byCaller bool) {
 
 // begin notes that span is being written. inFlight is what was on the wire before. Under the lock.
 func (s *session) begin(span carry.Span[entry], inFlight int) {
-	s.span, s.written, s.writing = span, 0, true
+	s.span, s.written, s.passed, s.writing = span, 0, 0, true
 	s.pingSpan = s.pinging
 	if inFlight == 0 {
 		s.base = max(s.base, s.e.clock.Load())
@@ -185,9 +185,7 @@ func (s *session) sent(span carry.Span[entry], n int, err error) (ends []carry.E
 	}
 	e.count.Writes++
 	e.count.Sent += uint64(span.Commands)
-	if l.Reaches(span) {
-		s.base = max(s.base, now) // the oldest record in flight is one of these
-	}
+	s.passes(&span, span.Size, now)
 	l.Quiet(span, sure, e.collectSent(&ends))
 	l.Written()
 	if len(ends) > 0 {
@@ -220,11 +218,13 @@ func (s *session) write(span *carry.Span[entry], from int) (n int, err error) {
 		n += m
 		if err == nil {
 			s.unpoke()
+			s.progress(span, n)
 			continue
 		}
 		var ne net.Error
 		if errors.As(err, &ne) && ne.Timeout() && s.unpoke() && m > 0 && s.conn.ExactWrite() && !s.cutFlag.Load() {
 			s.e.stamp()
+			s.progress(span, n)
 			continue
 		}
 		if errors.As(err, &ne) && ne.Timeout() {
@@ -235,14 +235,38 @@ func (s *session) write(span *carry.Span[entry], from int) (n int, err error) {
 	return n, nil
 }
 
-// writePiece writes what one write(2) is to take of span from byte n on. A span of several parts is no more than that.
+// writePiece writes some of span from byte n on: all that the connection takes at once of several parts, else the rest of one.
 func (s *session) writePiece(span *carry.Span[entry], n int) (int, error) {
-	if !span.Split() {
-		return s.conn.Write(span.Bytes[n:min(n+pieceMax, len(span.Bytes))])
+	if span.Split() && s.conn.CanTryWrite() {
+		s.parts = span.Parts(s.parts[:0], n)
+		defer clear(s.parts)
+		if m, err := s.conn.TryWriteParts(s.parts); m > 0 || err != nil {
+			return m, err
+		}
 	}
-	s.parts = span.Parts(s.parts[:0], n)
-	defer clear(s.parts)
-	return s.conn.WriteParts(s.parts)
+	b := span.Part(n)
+	return s.conn.Write(b[:min(pieceMax, len(b))])
+}
+
+// progress notes, in the middle of a write, how much of span has left.
+func (s *session) progress(span *carry.Span[entry], n int) {
+	if n == span.Size { // the end of the write says so
+		return
+	}
+	now := s.e.stamp()
+	s.e.log.Lock()
+	s.passes(span, n, now)
+	s.e.log.Unlock()
+}
+
+// passes notes that n bytes of span have left. If the oldest record in flight is among them now, ReadTimeout counts from now on; what leaves
+// later is no progress of its reply. Under the lock.
+func (s *session) passes(span *carry.Span[entry], n int, now int64) {
+	l := &s.e.log
+	if l.Reaches(*span) && !l.Left(span, s.passed) && l.Left(span, n) {
+		s.base = max(s.base, now)
+	}
+	s.passed = n
 }
 
 // unpoke takes back a pulled write deadline; true when there was one.

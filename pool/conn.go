@@ -98,26 +98,13 @@ func (c *Conn) TryWrite(b []byte) (n int, err error) {
 	return c.Conn.(tryWriter).TryWrite(b)
 }
 
-// WriteParts is Write of several parts one behind the other, where possible with one system call. n counts the bytes of all.
-func (c *Conn) WriteParts(parts [][]byte) (n int, err error) {
-	if c.direct != nil && len(parts) > 0 {
-		return c.direct.writeParts(parts[0], parts[1:])
-	}
-	return eachPart(c.Write, parts)
-}
-
-// TryWriteParts is TryWrite of several parts one behind the other.
+// TryWriteParts is TryWrite of several parts one behind the other, where possible with one system call.
 func (c *Conn) TryWriteParts(parts [][]byte) (n int, err error) {
 	if c.direct != nil && len(parts) > 0 {
 		return c.direct.tryWriteParts(parts[0], parts[1:])
 	}
-	return eachPart(c.TryWrite, parts)
-}
-
-// eachPart writes parts until one is not taken whole.
-func eachPart(write func([]byte) (int, error), parts [][]byte) (n int, err error) {
 	for _, b := range parts {
-		m, err := write(b)
+		m, err := c.TryWrite(b)
 		if n += m; err != nil || m < len(b) {
 			return n, err
 		}

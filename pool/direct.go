@@ -80,19 +80,12 @@ func directFor(stream, raw net.Conn) *direct {
 }
 
 // write is net.Conn's Write: all of b, unless there is an error.
-func (d *direct) write(b []byte) (int, error) { return d.writeParts(b, nil) }
-
-// writeParts is write of b and what follows it.
-func (d *direct) writeParts(b []byte, more [][]byte) (int, error) {
-	for len(b) == 0 && len(more) > 0 {
-		b, more = more[0], more[1:]
-	}
+func (d *direct) write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return d.conn.Write(b)
 	}
 	d.out.Lock()
 	defer d.out.Unlock()
-	d.out.more = more
 	return d.out.run(b, d.sock.Write)
 }
 

@@ -12,9 +12,6 @@ func directFor(_, _ net.Conn) *direct { return nil }
 func (*direct) read([]byte) (int, error)     { panic("pool: invariant: no direct connection here") }
 func (*direct) write([]byte) (int, error)    { panic("pool: invariant: no direct connection here") }
 func (*direct) tryWrite([]byte) (int, error) { panic("pool: invariant: no direct connection here") }
-func (*direct) writeParts([]byte, [][]byte) (int, error) {
-	panic("pool: invariant: no direct connection here")
-}
 func (*direct) tryWriteParts([]byte, [][]byte) (int, error) {
 	panic("pool: invariant: no direct connection here")
 }

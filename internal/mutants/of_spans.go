@@ -54,6 +54,12 @@ func ofSpans() []Mutant {
 			Kill:   []Killer{by("carry", "TestReachesFindsTheOldestRecordInFlightOverTheEndOfABlock")},
 		},
 		{
+			Name: "span-that-is-written-waits-for-nothing", File: "fdengine/sweeper.go",
+			Old: " && !e.log.Left(&s.span, s.passed)", New: "",
+			Breaks: "a peer that takes a byte now and then is never given up, though it owes a reply",
+			Kill:   []Killer{by("internal/faults/hostile", "TestAPeerThatReadsOneByteASecondIsGivenUpAfterTheReadTimeoutNotBefore")},
+		},
+		{
 			Name: "parts-uncounted", File: direct,
 			Old: "\tt.n += n\n\tfor", New: "\tfor",
 			Breaks: "nobody knows how much of a write has left",

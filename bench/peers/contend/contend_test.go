@@ -179,7 +179,7 @@ func TestLimitsWithoutServerCall(t *testing.T) {
 		require.NoError(t, err)
 		n, err := flow.Run(times(30))
 		require.NoError(t, err)
-		require.EqualValues(t, 30*128, n, c.Name)
+		require.EqualValues(t, 30*100, n, c.Name)
 		require.NoError(t, client.Close())
 	}
 }
