@@ -54,10 +54,10 @@ func ofSpans() []Mutant {
 			Kill:   []Killer{by("carry", "TestReachesFindsTheOldestRecordInFlightOverTheEndOfABlock")},
 		},
 		{
-			Name: "span-that-is-written-waits-for-nothing", File: "fdengine/sweeper.go",
+			Name: "span-owes-nothing-while-written", File: "fdengine/sweeper.go",
 			Old: " && !e.log.Left(&s.span, s.passed)", New: "",
-			Breaks: "a peer that takes a byte now and then is never given up, though it owes a reply",
-			Kill:   []Killer{by("internal/faults/hostile", "TestAPeerThatReadsOneByteASecondIsGivenUpAfterTheReadTimeoutNotBefore")},
+			Breaks: "the reply to a request that has left is not due before all that goes out with it has left",
+			Kill:   []Killer{by("fdengine", "TestAReplyIsDueThoughTheRestOfItsSpanHasNotLeft")},
 		},
 		{
 			Name: "parts-uncounted", File: direct,

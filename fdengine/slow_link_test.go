@@ -1,0 +1,103 @@
+package fdengine_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fdengine/fullduplex/carry"
+	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/internal/scripted"
+)
+
+// slowLink takes 16 KiB in 20 ms and cannot say how much of a Write that failed has left, as TLS.
+type slowLink struct {
+	net.Conn
+	mu       sync.Mutex
+	deadline time.Time
+}
+
+func (c *slowLink) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
+	return nil
+}
+
+func (c *slowLink) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		some := b[n:min(n+16<<10, len(b))]
+		if len(some) > 1000 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		c.mu.Lock()
+		late := !c.deadline.IsZero() && time.Now().After(c.deadline)
+		c.mu.Unlock()
+		if late {
+			return n, os.ErrDeadlineExceeded
+		}
+		m, err := c.Conn.Write(some)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Each request goes out within WriteTimeout, all that follow each other do not: that is no reason to cut.
+//
+// Covers: E-16
+func TestBigRequestsOverASlowLinkAreTimedEachForItself(t *testing.T) {
+	s := setup{Engine: fdengine.Options{WriteTimeout: 100 * time.Millisecond}, Wrap: func(c net.Conn) net.Conn { return &slowLink{Conn: c} }}
+	bubble(t, s, func(t *testing.T, r *rig) {
+		cs := echoes("c", 24, carry.NoRetry)
+		for _, c := range cs {
+			c.Args = []string{strings.Repeat("x", 50_000)}
+		}
+		errs := make([]error, len(cs))
+		within(t, time.Minute, func() { _ = r.DoBatch(bg, commands(cs), errs) })
+		require.NoError(t, errors.Join(errs...))
+		require.Zero(t, r.Stats().Cuts)
+	})
+}
+
+// A command has its reply due from when it has left, though what goes out with it has not.
+//
+// Covers: E-16
+func TestAReplyIsDueThoughTheRestOfItsSpanHasNotLeft(t *testing.T) {
+	s := setup{Engine: fdengine.Options{ReadTimeout: 200 * time.Millisecond, WriteTimeout: time.Minute}, Wrap: func(c net.Conn) net.Conn { return &slowLink{Conn: c} }}
+	bubble(t, s, func(t *testing.T, r *rig) {
+		require.NoError(t, r.Ping(bg))
+		r.server.FreezeReplies(true)
+		cs := echoes("c", 12, carry.NoRetry)
+		for _, c := range cs {
+			c.Args = []string{strings.Repeat("x", 20_000)}
+		}
+		var err error
+		start := time.Now()
+		within(t, time.Minute, func() { err = r.Do(bg, &scripted.Cmd{Token: "first", Args: cs[0].Args}) })
+		require.Equal(t, carry.MaybeExecuted, fdengine.FateOf(err))
+		one := time.Since(start)
+		r.server.FreezeReplies(false)
+		require.NoError(t, r.Ping(bg))
+		r.server.FreezeReplies(true)
+		var took time.Duration
+		start = time.Now()
+		told := &outcomes{then: func(cmd fdengine.Command, _ error) {
+			if cmd == cs[0] {
+				took = time.Since(start)
+			}
+		}}
+		_, err = r.SubmitBatch(bg, commands(cs), told)
+		require.NoError(t, err)
+		pass(5 * time.Second)
+		require.NotZero(t, took)
+		require.Less(t, took, one+100*time.Millisecond, "as soon as when it is alone")
+	})
+}
