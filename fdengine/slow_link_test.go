@@ -34,7 +34,7 @@ func (c *slowLink) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		some := b[n:min(n+16<<10, len(b))]
 		if len(some) > 1000 {
-			time.Sleep(20 * time.Millisecond)
+			<-time.After(20 * time.Millisecond)
 		}
 		c.mu.Lock()
 		late := !c.deadline.IsZero() && time.Now().After(c.deadline)

@@ -72,7 +72,7 @@ func ofSessions() []Mutant {
 		},
 		{
 			Name: "writes-are-progress", File: "fdengine/writer.go",
-			Old: "if l.Reaches(*span) && !l.Left(span, s.passed) && l.Left(span, n) {", New: "if true {",
+			Old: "if l.Reaches(*span) && !l.Left(span, s.passed) && l.Left(span, n) {", New: "if l != nil {",
 			Breaks: "later writes put off the read timeout",
 			Kill:   []Killer{by("fdengine", "TestLaterWritesDoNotPutOffTheReadTimeout")},
 		},

@@ -54,8 +54,8 @@ func ofSpans() []Mutant {
 			Kill:   []Killer{by("carry", "TestReachesFindsTheOldestRecordInFlightOverTheEndOfABlock")},
 		},
 		{
-			Name: "span-owes-nothing-while-written", File: "fdengine/sweeper.go",
-			Old: " && !e.log.Left(&s.span, s.passed)", New: "",
+			Name: "span-is-due-when-it-is-out", File: "fdengine/writer.go",
+			Old: " && !l.Left(span, s.passed) && l.Left(span, n)", New: " && n == span.Size",
 			Breaks: "the reply to a request that has left is not due before all that goes out with it has left",
 			Kill:   []Killer{by("fdengine", "TestAReplyIsDueThoughTheRestOfItsSpanHasNotLeft")},
 		},
