@@ -282,7 +282,12 @@ func TestBodiesOfEverySizeComeBackExactFromARealServer(t *testing.T) {
 	for i := range puts {
 		peeks[i] = Peek(puts[i].(*Put).ID)
 	}
-	require.NoError(t, c.DoBatch(bg, peeks, nil))
+	g := fdengine.NewGroup()
+	g.Add(len(peeks))
+	n, err := c.SubmitBatch(bg, peeks, g)
+	require.NoError(t, err)
+	require.Len(t, peeks, n)
+	require.NoError(t, g.Wait(bg))
 	for i, n := range sizes {
 		id, body, err := peeks[i].(*Cmd).Job()
 		require.NoError(t, err)

@@ -203,7 +203,6 @@ func TestABatchThatIsLargerThanTheRoomKeepsTheWindowFull(t *testing.T) {
 		"DoBatch": func(r *rig, cmds []fdengine.Command) error { return r.DoBatch(bg, cmds, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			held := 0
 			s := scripted.Options{Script: func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
 				if req.Token() == "c40" { // those before it have their answers, and it has none
 					return scripted.Delay(time.Second)
@@ -215,7 +214,7 @@ func TestABatchThatIsLargerThanTheRoomKeepsTheWindowFull(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- submit(r, commands(echoes("c", 200, carry.NoRetry))) }()
 				pass(500 * time.Millisecond)
-				held = r.Stats().InFlightCommands + r.Stats().QueueCommands
+				held := r.Stats().InFlightCommands + r.Stats().QueueCommands
 				require.GreaterOrEqual(t, held, 48, "others follow when the first forty are answered")
 				require.NoError(t, <-done)
 				pass(2 * time.Second)
