@@ -22,7 +22,7 @@ type parcel struct {
 	scratch []byte   // small requests lie one behind the other in it
 	used    int      // of it
 	large   [][]byte // buffers for big requests, of which each keeps its own
-	big     int      // room that the last one took; 0 = it was no big one
+	big     int      // room for one like the last; 0 = it was no big one
 	draft   draft
 	stream  *carry.Stream[entry] // of all; may be nil
 	until   int64                // their settle-by time; 0 = none of the caller's
@@ -50,7 +50,11 @@ func (p *parcel) add(ctx context.Context, e *Engine, cmd Command, done Completio
 	if p.big > 0 { // the next one is likely to be as large
 		d.enc = p.buffer()
 	}
+	room := d.enc
 	if err := e.prepare(ctx, cmd, d); err != nil {
+		if p.big > 0 {
+			p.spare(room)
+		}
 		*rec = carry.Record[entry]{}
 		p.recs = p.recs[:n]
 		return nil, err
@@ -82,7 +86,7 @@ func (p *parcel) buffer() []byte {
 // keep makes what was encoded the next request of p.
 func (p *parcel) keep(d *draft) {
 	if len(d.enc) >= carry.BigRequest {
-		p.big = cap(d.enc)
+		p.big = min(cap(d.enc), keepScratch)
 		return
 	}
 	if p.big > 0 { // the guess was wrong

@@ -264,6 +264,26 @@ func TestBigRequestsOfSubmittedBatchesArriveAsTheyWere(t *testing.T) {
 	require.Zero(t, wrong)
 }
 
+// Commands behind a big one that cannot be prepared share one buffer for trying.
+//
+// Covers: E-40
+func TestABatchOfFailingCommandsBehindABigOneTakesNoMemoryForEach(t *testing.T) {
+	bubble(t, setup{}, func(t *testing.T, r *rig) {
+		cs := echoes("c", 2000, carry.NoRetry)
+		cs[0].Args = []string{strings.Repeat("x", 1<<20)}
+		for _, c := range cs[1:] {
+			c.EncodeErr = errors.New("cannot")
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		errs := make([]error, len(cs))
+		require.Error(t, r.DoBatch(bg, commands(cs), errs))
+		runtime.ReadMemStats(&after)
+		require.NoError(t, errs[0])
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), "a megabyte for each would be twenty times that")
+	})
+}
+
 // Covers: E-10, E-12
 func TestASubmittedBatchStaysWithinTheLimits(t *testing.T) {
 	o := fdengine.Options{WindowBytes: 1000, QueueBytes: 1000}
