@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,19 @@ func TestARunCountsWhatTheServerCounts(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestACellOnOneCPUHasOneAndGivesTheOthersBack(t *testing.T) {
+	before := runtime.GOMAXPROCS(3)
+	defer runtime.GOMAXPROCS(before)
+	s := spec("noop", Blocking)
+	s.Procs, s.Length = 1, 200*time.Millisecond
+	seen := make(chan int, 1)
+	time.AfterFunc(s.Warm+s.Length/2, func() { seen <- runtime.GOMAXPROCS(0) })
+	_, err := Run(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, 1, <-seen)
+	require.Equal(t, 3, runtime.GOMAXPROCS(0))
 }
 
 func TestOneCallInEightIsTimed(t *testing.T) {

@@ -25,6 +25,10 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if s.Procs > 0 {
+		before := runtime.GOMAXPROCS(s.Procs)
+		defer runtime.GOMAXPROCS(before)
+	}
 	switch s.Face {
 	case Replay:
 		return replay(ctx, who, s)

@@ -35,6 +35,7 @@ type Spec struct {
 	Get       bool          `json:"get,omitempty"`           // callers read instead of store
 	Rate      float64       `json:"rate,omitempty"`          // Open: arrivals a second; 0 = one whenever a caller is free
 	Spinners  int           `json:"spinners,omitempty"`      // goroutines that do nothing but use CPU
+	Procs     int           `json:"procs,omitempty"`         // GOMAXPROCS of the client; 0 = as it is
 	Warm      time.Duration `json:"warm"`
 	Length    time.Duration `json:"length"`
 	Profile   string        `json:"profile,omitempty"` // file for a CPU profile of the measured part; with .allocs, what was allocated

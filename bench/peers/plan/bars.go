@@ -168,6 +168,8 @@ func Bars() []Bar {
 		best("B5", batchTable, ours, "CPU per op", CPU, false, inBatches, 0.70, 0.50),
 		limit("B6.256", "redis.256", ours, rawRow, "ops/s", Rate, true, 0.85, 0.95),
 		limit("B6.1024", "redis.1024", ours, rawRow, "ops/s", Rate, true, 0.80, 0.90),
+		limit("B6.one.256", "redis.256", onOne(ours), rawRow, "ops/s", Rate, true, none, 0.85),
+		limit("B6.one.1024", "redis.1024", onOne(ours), rawRow, "ops/s", Rate, true, none, 0.80),
 		tail("B7.64", "blocking.64", 0.7, 0.4),
 		tail("B7.1024", "blocking.1024", 0.5, 0.25),
 		tail("B7.8192", "blocking.8192", 0.5, 0.3),

@@ -185,8 +185,30 @@ func TestAQuickRunKeepsTheTwoBestPeersOfEachBar(t *testing.T) {
 	require.Equal(t, append(slices.Clone(limits), "rueidis", "valkey-go"), kept("blocking.16"))
 	require.Equal(t, append(slices.Clone(limits), "rueidis", "rueidis 20us", "valkey-go", "valkey-go 20us", Again), kept("blocking.64"),
 		"two for the CPU and two for the tail")
-	require.Equal(t, limits, kept("redis.256"), "its bar compares no peers")
+	require.Equal(t, append(slices.Clone(limits), onOne(ours), onOne(wakeRow)), kept("redis.256"), "its bars compare no peers")
 	require.Contains(t, kept("blocking.256"), "radix", "nothing is known about it")
+}
+
+func TestRowsOnOneCPUStandBesideARealRedisOnly(t *testing.T) {
+	for _, t2 := range Tables(size) {
+		alone := 0
+		for _, r := range t2.Rows {
+			if one := t2.Spec(&r).Procs == 1; one {
+				alone++
+				require.Equal(t, onOne(r.Contender), r.Label)
+				require.Equal(t, t2.Cell.Callers, t2.Spec(&r).Callers)
+			} else {
+				require.NotContains(t, r.Label, "one CPU")
+			}
+		}
+		require.Equal(t, t2.Server == "redis" && t2.Cell.Face == load.Blocking, alone > 0, t2.ID)
+	}
+	redis := Table{ID: "redis.256", Rows: []Row{cpu(ours, 1), cpu(onOne(ours), 1), cpu(rawRow, 1)}}
+	for i, rate := range []float64{46, 80, 100} {
+		redis.Rows[i].Results[0].Rate = rate
+	}
+	require.Equal(t, "bar B6.256 ratio=0.46 spread=0.46..0.46 must=0.85 goal=0.95 SHORT", judge(t, "B6.256", redis))
+	require.Equal(t, "bar B6.one.256 ratio=0.80 spread=0.80..0.80 goal=0.85 open", judge(t, "B6.one.256", redis))
 }
 
 func TestUnknownBarsAndSizesAreRefused(t *testing.T) {

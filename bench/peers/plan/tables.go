@@ -21,6 +21,7 @@ const (
 	oursAsync  = "fullduplex asynchronous"
 	oursSingle = "fullduplex asynchronous, one by one"
 	rawRow     = "raw limit"
+	wakeRow    = "wake floor"
 	rawAsync   = "raw limit asynchronous"
 	rawPut     = "raw puts"
 	unyield    = "fullduplex without yields"
@@ -88,12 +89,28 @@ func blockingTable(s Size, n int, server string) Table {
 	}
 	t.Cell.Callers = n
 	t.fill(s, isRESP)
+	if server == "redis" {
+		t.oneCPU(s)
+	}
 	if server == "null" && slices.Contains([]int{64, 1024, 8192}, n) {
 		t.More = s.Pairs
 		t.Rows = append(t.Rows, Row{Label: Again, Contender: ours, Rounds: s.Rounds})
 	}
 	return t
 }
+
+// oneCPU adds rows of a client that has one CPU (GOMAXPROCS=1) and leaves the other to the server, as two processes on two CPUs
+// share them: the engine, the peers that gather longest before they write, and the wake floor.
+func (t *Table) oneCPU(s Size) {
+	c := t.Cell
+	c.Procs = 1
+	for _, who := range []string{ours, "rueidis 20us", "valkey-go 20us", wakeRow} {
+		t.Rows = append(t.Rows, Row{Label: onOne(who), Contender: who, Rounds: s.Rounds, Cell: &c})
+	}
+}
+
+// onOne labels the row of a client that has one CPU.
+func onOne(who string) string { return who + ", one CPU" }
 
 // batches has, beside the batches, what is given to a client without waiting.
 func batches(s Size) Table {
