@@ -100,7 +100,8 @@ func TestABlockedPopKeepsNobodyWaiting(t *testing.T) {
 func TestACancelledPopLosesNoJob(t *testing.T) {
 	s := testserver.StartRedis(t, testserver.RedisOptions{})
 	const lanes, rounds = 25, 8
-	c := connect(t, Options{Addr: s.Addr(), Lent: lanes})
+	// A process that gets no CPU for half a second would give connections up by the default.
+	c := connect(t, Options{Addr: s.Addr(), Lent: lanes, CancelWait: 30 * time.Second})
 	var first, late atomic.Int64
 	var wg sync.WaitGroup
 	for lane := range lanes {
