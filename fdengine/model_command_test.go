@@ -259,7 +259,7 @@ func (w *world) Complete(cmd fdengine.Command, err error) {
 	case doneCloses:
 		_ = w.Close()
 	case doneShuts:
-		w.wg.Go(func() { w.shutdown(20 * time.Millisecond) })
+		w.shuts.Go(func() { w.shutdown(20 * time.Millisecond) })
 	case doneBlocks:
 		pause(3 * time.Millisecond)
 	}

@@ -145,7 +145,8 @@ func (w *world) finish(callers <-chan struct{}) {
 		w.violation("P1: callers hang after Close")
 		w.hung = true
 	}
-	<-w.Done()
+	<-w.Done() // behind the last completion
+	w.shuts.Wait()
 }
 
 func (w *world) close(c closing) {

@@ -28,8 +28,9 @@ type world struct {
 	server *scripted.Server
 	net    *memnet.Network
 	leaser *scripted.Leaser
-	calm   atomic.Bool // everything is sound from now on
-	wg     sync.WaitGroup
+	calm   atomic.Bool    // everything is sound from now on
+	wg     sync.WaitGroup // callers, and what they start
+	shuts  sync.WaitGroup // what completions start: it may be at zero while somebody waits for callers
 
 	mu       sync.Mutex
 	records  []*record
