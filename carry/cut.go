@@ -8,7 +8,12 @@ type Death[T any] struct {
 	Assumed bool    // Written is such an all: what expects no reply cannot be called sent
 	Strict  bool    // everything published after a failed record fails as well
 	Alone   bool    // this session sent one record alone
+	Mute    bool    // it had no answer
 }
+
+// tornMost is how often a connection may die in the middle of a record, without any answer, before the record is taken for the
+// cause: what a server or something on the way refuses to take whole would else be begun for ever, and all others would wait behind it.
+const tornMost = 3
 
 // Cut decides every record in [acked, published) after the connection died, oldest first, and sets published back
 // to acked: what is kept is rewritten in place on the next connection, before anything unsent. A record left when
@@ -17,7 +22,7 @@ type Death[T any] struct {
 //
 //	settled already                     nothing
 //	abandoned                           dropped; if it may have run and is in a Stream, the Stream breaks
-//	not left                            kept, uncharged
+//	not left                            kept, uncharged; but see tornMost
 //	no reply expected                   settled: it was sent
 //	NoRetry and may have run            fails
 //	settle-by time passed               fails
@@ -26,7 +31,7 @@ type Death[T any] struct {
 //
 // A failure in a Stream breaks it: its later records, queued ones too, fail by the fate of their own maybe. f is
 // called under the lock for each record that ended and must only collect. Cut returns how many were kept that
-// had left, that is how many sends are repeated, and whether any record had left.
+// had left, that is how many sends are repeated, and whether any record had left, or had begun to while there was no answer.
 func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	l.reading = false
 	l.lead.Store(0)
@@ -67,7 +72,12 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 			r.maybe = true
 			left = true
 		}
-		why, fail := r.judge(d, gone)
+		torn := !gone && d.Mute && end-int(r.size) < d.Written // one at most is
+		if torn {
+			r.torn = min(r.torn, tornMost) + 1
+			left = true
+		}
+		why, fail := r.judge(d, gone, torn)
 		switch {
 		case r.orphaned():
 			why, fail = WhyBroken, true
@@ -95,9 +105,11 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	return repeats, left
 }
 
-// judge is rows 3 to 7 of the table in Cut, for a record that waits for an answer.
-func (r *Record[T]) judge(d Death[T], gone bool) (why Why, fail bool) {
+// judge is rows 3 to 7 of the table in Cut, for a record that may wait for an answer.
+func (r *Record[T]) judge(d Death[T], gone, torn bool) (why Why, fail bool) {
 	switch {
+	case torn && d.Alone && r.torn > tornMost:
+		return WhyPoisoned, true
 	case !gone:
 		return 0, false
 	case r.Class == NoRetry:

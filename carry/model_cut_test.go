@@ -3,7 +3,7 @@ package carry
 import "slices"
 
 // cut is the table of DESIGN section 6 over the model.
-func (m *model) cut(now int64, strictOrder, alone bool) (repeats int, left bool) {
+func (m *model) cut(now int64, strictOrder, alone, mute bool) (repeats int, left bool) {
 	m.sweep()
 	flight := m.flight
 	m.flight = nil
@@ -22,8 +22,8 @@ func (m *model) cut(now int64, strictOrder, alone bool) (repeats int, left bool)
 	}
 	var kept []*entry
 	for _, e := range flight {
-		gone := e.written
-		e.flying, e.written = false, false
+		gone, torn := e.written, e.begun && !e.written && mute
+		e.flying, e.written, e.begun = false, false, false
 		if !e.live {
 			if e.left && e.frames > 0 && (gone || e.maybe) {
 				broke(e)
@@ -37,12 +37,17 @@ func (m *model) cut(now int64, strictOrder, alone bool) (repeats int, left bool)
 		if gone {
 			e.sends, e.maybe, left = e.sends+1, true, true
 		}
+		if torn {
+			e.torn, left = e.torn+1, true
+		}
 		at, orphan := brokeAt[e.s]
 		orphan = orphan && e.s != nil && e.id > at
 		how := ""
 		switch {
 		case orphan:
 			how = "broken"
+		case torn && alone && e.torn > 3:
+			how = "poisoned"
 		case gone && e.class == NoRetry:
 			how = "no-retry"
 		case gone && e.by != 0 && e.by <= now:

@@ -44,6 +44,8 @@ type entry struct {
 	live             bool // somebody waits for it
 	left             bool // its caller withdrew
 	flying, written  bool
+	begun            bool // some of it was written
+	torn             int
 	breaks           int  // of its series, when it was submitted or came back
 	flew, back       bool // was published once; was away once
 	due              int64

@@ -7,7 +7,7 @@ const (
 	WhyNoRetry  Why = iota // NoRetry, and it may have run
 	WhyExpired             // its settle-by time passed
 	WhyBudget              // its budget is spent
-	WhyPoisoned            // its budget is spent and it was sent alone
+	WhyPoisoned            // its budget is spent and it was sent alone, or it never leaves whole
 	WhyBroken              // an earlier record of its Stream failed
 	WhyStrict              // an earlier record of the engine failed, in strict order
 	WhyRefused             // it was refused, and its Stream went on without it: Frame holds the refusal

@@ -68,13 +68,24 @@ func (s *Span[T]) Part(n int) []byte {
 	return nil
 }
 
-// Left says whether the oldest record in flight, which is one of s, is among the first n bytes of it as a whole.
+// Left says whether the oldest record in flight that expects a reply, and is one of s, is among the first n bytes of it as a whole;
+// true when there is none.
 func (l *Log[T]) Left(s *Span[T], n int) bool {
-	b, i := l.at, l.ack
-	for b != nil && b != l.cur && i == b.n {
-		b, i = b.next, 0
+	b, i, at := l.at, l.ack, l.answered
+	for b != nil {
+		switch {
+		case b == l.cur && i == l.pub:
+			return true
+		case i == b.n:
+			b, i = b.next, 0
+		case b.recs[i].Frames != 0:
+			return s.end(at, &b.recs[i]) <= n
+		default:
+			i++
+			at++
+		}
 	}
-	return b == nil || i == b.n || s.end(l.answered, &b.recs[i]) <= n
+	return true
 }
 
 // end is where r, the i-th record that was published, ends in s, in bytes from its start. Not positive: before it.

@@ -23,8 +23,8 @@ type Options struct {
 	Queue       int // commands waiting to be written, beyond the window; default 65,536
 	QueueBytes  int // bytes of them; default 64 MiB
 
-	ReadTimeout  time.Duration // oldest unanswered command without a whole reply arriving, big ones too; default 5 s, negative = none
-	WriteTimeout time.Duration // one written piece without an accepted byte, seen after one to two of it; default 5 s, negative = none
+	ReadTimeout  time.Duration // oldest unanswered command, once the kernel has all of it, without a whole reply arriving, big ones too; default 5 s, negative = none
+	WriteTimeout time.Duration // a write without an accepted byte (TLS: without 16 KiB), seen after one to two of it; default 5 s, negative = none
 	PingEvery    time.Duration // ping a connection idle this long; default 30 s, negative = none
 	IdleRelease  time.Duration // Put a connection idle this long; default none, at least 30 s
 	MaxHold      time.Duration // Put a connection held this long, at a clean boundary; default none, at least 1 s

@@ -22,11 +22,16 @@ type parcel struct {
 	scratch []byte   // small requests lie one behind the other in it
 	used    int      // of it
 	large   [][]byte // buffers for big requests, of which each keeps its own
-	big     int      // room for one like the last; 0 = it was no big one
+	big     int      // room for one like the last big one; 0 = none was lately
+	misses  int      // small ones since then
 	draft   draft
 	stream  *carry.Stream[entry] // of all; may be nil
 	until   int64                // their settle-by time; 0 = none of the caller's
 }
+
+// mostMisses is how many small requests in a row end the guess that the next one is big: a copy of each is cheaper than a new buffer for
+// a big one between them.
+const mostMisses = 8
 
 // largeBuffers is how many big requests a parcel can have, and so as many buffers are of use to it.
 const largeBuffers = parcelBytes/carry.BigRequest + 1
@@ -47,7 +52,7 @@ func (p *parcel) add(ctx context.Context, e *Engine, cmd Command, done Completio
 	rec := &p.recs[n]
 	d := &p.draft
 	d.rec, d.enc = rec, p.room()
-	if p.big > 0 { // the next one is likely to be as large
+	if p.big > 0 { // the next one may be as large
 		d.enc = p.buffer()
 	}
 	room := d.enc
@@ -86,11 +91,13 @@ func (p *parcel) buffer() []byte {
 // keep makes what was encoded the next request of p.
 func (p *parcel) keep(d *draft) {
 	if len(d.enc) >= carry.BigRequest {
-		p.big = min(cap(d.enc), keepScratch)
+		p.big, p.misses = min(cap(d.enc), keepScratch), 0
 		return
 	}
 	if p.big > 0 { // the guess was wrong
-		p.big = 0
+		if p.misses++; p.misses >= mostMisses {
+			p.big = 0
+		}
 		p.spare(d.base)
 		d.enc = append(p.room(), d.enc...)
 	}

@@ -223,7 +223,7 @@ func (e *Engine) end(s *session, why reason) {
 		s.written, s.assumed = s.span.Size, true
 	}
 	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Assumed: s.assumed, Strict: e.opt.StrictOrder,
-		Alone: s.alone}, e.collect(&ends))
+		Alone: s.alone, Mute: why == reasonCut && s.answers == 0}, e.collect(&ends))
 	if why == reasonCut {
 		e.alone = s.answers == 0 && (left || e.alone)
 	}

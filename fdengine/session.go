@@ -50,11 +50,12 @@ type session struct {
 	cutFlag atomic.Bool // dead, for a look without the lock
 	poke    struct {
 		sync.Mutex
-		on bool // the write deadline was pulled to see whether the write moves
+		why poking // the write deadline was pulled
 	}
-	writeAt atomic.Int64 // when the piece being written was started; 0 = none
-	userAt  atomic.Int64 // when the reader began to work on the chunk at hand; 0 = it is reading
-	stuck   bool         // reported; sweeper
+	lookedAt int64        // when it was, to know how much has left
+	writeAt  atomic.Int64 // when the piece being written was started; 0 = none
+	userAt   atomic.Int64 // when the reader began to work on the chunk at hand; 0 = it is reading
+	stuck    bool         // reported; sweeper
 
 	readerDone chan struct{}
 	stopping   atomic.Bool // the reader is asked to leave the connection in peace

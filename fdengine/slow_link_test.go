@@ -13,6 +13,7 @@ import (
 
 	"github.com/fdengine/fullduplex/carry"
 	"github.com/fdengine/fullduplex/fdengine"
+	"github.com/fdengine/fullduplex/internal/memnet"
 	"github.com/fdengine/fullduplex/internal/scripted"
 )
 
@@ -100,4 +101,92 @@ func TestAReplyIsDueThoughTheRestOfItsSpanHasNotLeft(t *testing.T) {
 		require.NotZero(t, took)
 		require.Less(t, took, one+100*time.Millisecond, "as soon as when it is alone")
 	})
+}
+
+// A connection that cannot say how far it has come is asked often, so that a slow one is not taken for a dead one.
+//
+// Covers: E-16
+func TestARequestOfAnySizeGoesOverASlowLink(t *testing.T) {
+	slow := setup{
+		Engine: fdengine.Options{WriteTimeout: 100 * time.Millisecond, ReadTimeout: 60 * time.Millisecond},
+		Wrap:   func(c net.Conn) net.Conn { return &slowLink{Conn: c} },
+	}
+	for _, size := range []int{60_000, 100_000, 1 << 20} {
+		bubble(t, slow, func(t *testing.T, r *rig) {
+			within(t, time.Minute, func() {
+				require.NoError(t, r.Do(bg, &scripted.Cmd{Token: "c", Args: []string{strings.Repeat("x", size)}}))
+			})
+			require.Zero(t, r.Stats().Cuts, "%d", size)
+		})
+	}
+	bubble(t, slow, func(t *testing.T, r *rig) {
+		cs := echoes("small", 2000, carry.NoRetry)
+		for _, c := range cs {
+			c.Args = []string{strings.Repeat("x", 400)}
+		}
+		within(t, time.Minute, func() { require.NoError(t, r.DoBatch(bg, commands(cs), nil)) })
+		require.Zero(t, r.Stats().Cuts)
+	})
+}
+
+// dripping is a network that takes 10 bytes in a millisecond.
+func dripping(_ int, c, _ *memnet.Conn) error {
+	c.Out().SetBuffer(512)
+	c.Out().Drip(100 * time.Microsecond)
+	return nil
+}
+
+// What leaves slowly is not late before it has left: behind a longer one, and behind one without reply.
+//
+// Covers: E-16
+func TestACommandIsNotLateWhileItLeaves(t *testing.T) {
+	slow := setup{Engine: fdengine.Options{ReadTimeout: 300 * time.Millisecond, WriteTimeout: time.Minute}, OnDial: dripping}
+	bubble(t, slow, func(t *testing.T, r *rig) {
+		for _, size := range []int{30_000, 20_000, 10_000} {
+			require.NoError(t, r.Do(bg, &scripted.Cmd{Token: "c", Args: []string{strings.Repeat("x", size)}}))
+		}
+		require.Zero(t, r.Stats().Cuts)
+	})
+	slow.Server.Script = func(_ *scripted.ServerConn, req scripted.Request) scripted.Action {
+		return scripted.Action{NoReply: req.Token() == "quiet"}
+	}
+	bubble(t, slow, func(t *testing.T, r *rig) {
+		quiet := &scripted.Cmd{Token: "quiet", Verb: "NOREPLY"}
+		quiet.Traits.Frames = fdengine.NoReply
+		require.NoError(t, r.DoBatch(bg, []fdengine.Command{quiet, &scripted.Cmd{Token: "c", Args: []string{strings.Repeat("x", 15_000)}}}, nil))
+		require.Zero(t, r.Stats().Cuts)
+	})
+}
+
+// A peer that takes some of what is written and says nothing is given up by ReadTimeout, whatever WriteTimeout is and however small the
+// requests are.
+//
+// Covers: E-16
+func TestAReplyIsDueThoughTheWriteBehindItIsStuck(t *testing.T) {
+	const due = 400 * time.Millisecond
+	for _, size := range []int{300, 20_000} {
+		for _, wt := range []time.Duration{-1, time.Second, 10 * time.Second} {
+			s := setup{Engine: fdengine.Options{ReadTimeout: due, WriteTimeout: wt}, OnDial: takes30000}
+			bubble(t, s, func(t *testing.T, r *rig) {
+				require.NoError(t, r.Ping(bg))
+				r.server.FreezeReplies(true)
+				cs := echoes("c", 400, carry.NoRetry)
+				for _, c := range cs {
+					c.Args = []string{strings.Repeat("x", size)}
+				}
+				var first time.Duration
+				start := time.Now()
+				o := &outcomes{then: func(cmd fdengine.Command, _ error) {
+					if cmd == cs[0] {
+						first = time.Since(start)
+					}
+				}}
+				_, err := r.SubmitBatch(bg, commands(cs), o)
+				require.NoError(t, err)
+				pass(5 * time.Second)
+				require.GreaterOrEqual(t, first, due, "%d bytes, %v", size, wt)
+				require.Less(t, first, due+due/2, "%d bytes, %v", size, wt)
+			})
+		}
+	}
 }

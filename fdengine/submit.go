@@ -73,7 +73,7 @@ func (e *Engine) launch(ctx context.Context, cmd Command, c *call, s *carry.Stre
 }
 
 // Submit queues cmd and returns; done is told the outcome, once, unless Submit returns an error (then nothing was
-// queued, fate NotSent). ctx bounds only the wait for room; a deadline of ctx becomes the settle-by time of the
+// queued, fate NotSent). ctx bounds the wait for room; a deadline of ctx becomes the settle-by time of the
 // command. The request bytes are copied before Submit returns; cmd belongs to the engine until done is told.
 func (e *Engine) Submit(ctx context.Context, cmd Command, done Completion) error {
 	return e.submit(ctx, cmd, done, nil, false)

@@ -17,8 +17,8 @@ import (
 //	}
 //	err := g.Wait(ctx)
 //
-// It blocks while there is no room for the next parcel, in the order of the callers. ctx bounds only that wait; a deadline
-// of ctx becomes the settle-by time of the commands. The request bytes are copied before SubmitBatch returns; a command
+// It blocks while there is no room for the next parcel, in the order of the callers. ctx bounds that wait, one that has ended queues
+// nothing; a deadline of ctx becomes the settle-by time of the commands. The request bytes are copied before SubmitBatch returns; a command
 // that was queued belongs to the engine until done is told, cmds to the caller again at once. Safe for concurrent use.
 func (e *Engine) SubmitBatch(ctx context.Context, cmds []Command, done Completion) (n int, err error) {
 	if err := complains(done); err != nil {

@@ -268,19 +268,51 @@ func TestBigRequestsOfSubmittedBatchesArriveAsTheyWere(t *testing.T) {
 //
 // Covers: E-40
 func TestABatchOfFailingCommandsBehindABigOneTakesNoMemoryForEach(t *testing.T) {
+	for _, tc := range []struct{ size, failing int }{{1 << 20, 2000}, {16 << 20, 50}} {
+		bubble(t, setup{}, func(t *testing.T, r *rig) {
+			cs := echoes("c", 1+tc.failing, carry.NoRetry)
+			cs[0].Args = []string{strings.Repeat("x", tc.size)}
+			for _, c := range cs[1:] {
+				c.EncodeErr = errors.New("cannot")
+			}
+			errs := make([]error, len(cs))
+			took := allocated(func() { require.Error(t, r.DoBatch(bg, commands(cs), errs)) })
+			require.NoError(t, errs[0])
+			require.Less(t, took, tc.size*tc.failing/3, "of %d times %d bytes", tc.failing, tc.size)
+		})
+	}
+}
+
+// allocated is how many bytes f allocates, with all that goes on beside it.
+func allocated(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+// A big request between small ones costs no more memory than between big ones.
+//
+// Covers: E-40
+func TestABigRequestOfABatchFindsItsBufferAmongSmallOnes(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, r *rig) {
-		cs := echoes("c", 2000, carry.NoRetry)
-		cs[0].Args = []string{strings.Repeat("x", 1<<20)}
-		for _, c := range cs[1:] {
-			c.EncodeErr = errors.New("cannot")
+		each := func(of int) int {
+			const bigs = 100
+			cs := echoes("c", bigs*of, carry.NoRetry)
+			for i := 0; i < len(cs); i += of {
+				cs[i].Args = []string{strings.Repeat("x", 200<<10)}
+			}
+			require.NoError(t, r.DoBatch(bg, commands(cs), nil))
+			for _, c := range cs {
+				c.Decodes = 0
+			}
+			return allocated(func() { require.NoError(t, r.DoBatch(bg, commands(cs), nil)) }) / bigs
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		errs := make([]error, len(cs))
-		require.Error(t, r.DoBatch(bg, commands(cs), errs))
-		runtime.ReadMemStats(&after)
-		require.NoError(t, errs[0])
-		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), "a megabyte for each would be twenty times that")
+		alone := each(1)
+		for _, of := range []int{2, 5} {
+			require.Less(t, each(of), alone*3/2, "one in %d", of)
+		}
 	})
 }
 

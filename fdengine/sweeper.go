@@ -15,6 +15,7 @@ const (
 	stillAfter = 20
 	idleTick   = time.Second           // at most, while a connection is held and nothing is owed; after that recycled memory is let go
 	scanEvery  = 20 * time.Millisecond // between looks at all records during an outage
+	lookParts  = 4                     // of ReadTimeout is how late it may be known that a command has left
 	stuckTell  = time.Second           // foreign code that keeps the reader this long is reported
 )
 
@@ -42,6 +43,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	now := e.stamp()
 	var cut, why error
 	var poke, stuck int64
+	var whyPoke poking
 	var ping, lower bool
 	var expired, outage []carry.End[entry]
 
@@ -77,7 +79,7 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 		}
 		s.attend(now)
 		lower = s.dried(now)
-		cut, poke = s.late(now)
+		cut, poke, whyPoke = s.late(now)
 		if e.opt.CutOnCancel && slices.ContainsFunc(expired, func(x carry.End[entry]) bool { return x.Fate != carry.NotSent }) {
 			cut = errLeft // the server may hold its reply for long yet
 		}
@@ -122,8 +124,8 @@ func (e *Engine) sweepOnce(lastScan *int64) time.Duration {
 	if cut != nil {
 		s.cut(cut)
 	}
-	if poke != 0 {
-		s.pokeWrite(poke)
+	if whyPoke != pokeNone {
+		s.pokeWrite(poke, whyPoke)
 	}
 	if ping {
 		e.sendPing(s)
@@ -175,27 +177,34 @@ func (e *Engine) idleWait() time.Duration {
 // late looks at the two clocks of a session. A reply is late when ReadTimeout has passed since the oldest
 // unanswered command was accepted or the last reply came, whichever is later; later writes are no progress, and the
 // time the reader spends in foreign code, or waiting for a chain, is not the peer's. A write is late when WriteTimeout has passed for one
-// piece: then its deadline is pulled (poke) to see whether a byte was accepted meanwhile. Under the lock.
-func (s *session) late(now int64) (cut error, poke int64) {
+// piece: then its deadline is pulled (poke) to see whether a byte was accepted meanwhile, and likewise from time to time to see whether
+// the oldest command has left, whose reply is due from then on. Under the lock.
+func (s *session) late(now int64) (cut error, poke int64, why poking) {
 	e := s.e
 	inFlight, _ := e.log.InFlight()
 	busy := s.userAt.Load() != 0 || s.turnAt.Load() != 0
-	if rt := int64(e.opt.ReadTimeout); rt > 0 && inFlight > 0 && !busy && now-s.base > rt &&
-		!(s.writing && e.log.Reaches(s.span) && !e.log.Left(&s.span, s.passed)) {
+	rt, writeAt := int64(e.opt.ReadTimeout), s.writeAt.Load()
+	leaving := rt > 0 && s.writing && e.log.Reaches(s.span) && !e.log.Left(&s.span, s.passed)
+	if rt > 0 && inFlight > 0 && !busy && now-s.base > rt && !leaving {
 		block := e.log.Blocks()
 		if block != carry.BlockForever && now-s.base > rt+int64(block)*int64(time.Millisecond) {
-			return errReadTimeout, 0
+			return errReadTimeout, 0, pokeNone
 		}
 	}
 	if s.ending != reasonNone && e.opt.ReadTimeout == 0 && now-s.endAt > int64(drainBound) && !busy {
-		return errDrainTimeout, 0
+		return errDrainTimeout, 0, pokeNone
 	}
-	if wt := int64(e.opt.WriteTimeout); wt > 0 && !busy {
-		if at := s.writeAt.Load(); at > 0 && now-at > wt {
-			return nil, at
-		}
+	if writeAt <= 0 || busy {
+		return nil, 0, pokeNone
 	}
-	return nil, 0
+	if wt := int64(e.opt.WriteTimeout); wt > 0 && now-writeAt > wt {
+		return nil, writeAt, pokeLate
+	}
+	if leaving && now-max(writeAt, s.lookedAt) > rt/lookParts && s.conn.ExactWrite() {
+		s.lookedAt = now
+		return nil, writeAt, pokeLook
+	}
+	return nil, 0, pokeNone
 }
 
 // idle asks for the end of a connection that has had nothing to do for IdleRelease, and says whether it is time for

@@ -9,7 +9,10 @@ import (
 	"github.com/fdengine/fullduplex/panics"
 )
 
-const pieceMax = 256 << 10 // one write(2)
+const (
+	pieceMax  = 256 << 10 // one write(2)
+	pieceSafe = 16 << 10  // one Write of a connection that cannot say how far one that fails has come: a record of TLS (RFC 8446, 5.1)
+)
 
 // serve writes on the engine goroutine until the session ends, and says how: reasonCut, or a clean end with nothing
 // in flight.
@@ -208,29 +211,30 @@ func (s *session) sent(span carry.Span[entry], n int, err error) (ends []carry.E
 	return ends
 }
 
-// write writes span from byte from on, in pieces, and returns how much of span is written then. The sweeper watches the time of each: when a piece is
-// late it pulls the write deadline, and the write that returns says whether a byte was accepted since. If so, the peer is slow but alive.
+// write writes span from byte from on, in pieces, and returns how much of span is written then. The sweeper watches the time of each: when a
+// piece is late, or to know what has left, it pulls the write deadline, and the write that returns says whether a byte was accepted
+// since. If so, the peer is slow but alive.
 func (s *session) write(span *carry.Span[entry], from int) (n int, err error) {
 	defer s.writeAt.Store(0)
+	at := s.e.clock.Load()
 	for n = from; n < span.Size; {
-		s.writeAt.Store(s.e.clock.Load() + 1)
+		s.writeAt.Store(at + 1)
 		m, err := s.writePiece(span, n)
 		n += m
-		if err == nil {
-			s.unpoke()
-			s.progress(span, n)
-			continue
+		poked := s.unpoke()
+		if err != nil {
+			var ne net.Error
+			if !errors.As(err, &ne) || !ne.Timeout() {
+				return n, err
+			}
+			goesOn := poked == pokeLook || poked == pokeLate && m > 0
+			if !goesOn || !s.conn.ExactWrite() || s.cutFlag.Load() {
+				return n, errWriteTimeout
+			}
 		}
-		var ne net.Error
-		if errors.As(err, &ne) && ne.Timeout() && s.unpoke() && m > 0 && s.conn.ExactWrite() && !s.cutFlag.Load() {
-			s.e.stamp()
-			s.progress(span, n)
-			continue
+		if m > 0 {
+			at = s.progress(span, n)
 		}
-		if errors.As(err, &ne) && ne.Timeout() {
-			err = errWriteTimeout
-		}
-		return n, err
 	}
 	return n, nil
 }
@@ -244,19 +248,23 @@ func (s *session) writePiece(span *carry.Span[entry], n int) (int, error) {
 			return m, err
 		}
 	}
-	b := span.Part(n)
-	return s.conn.Write(b[:min(pieceMax, len(b))])
+	b, most := span.Part(n), pieceMax
+	if !s.conn.ExactWrite() {
+		most = pieceSafe
+	}
+	return s.conn.Write(b[:min(most, len(b))])
 }
 
-// progress notes, in the middle of a write, how much of span has left.
-func (s *session) progress(span *carry.Span[entry], n int) {
-	if n == span.Size { // the end of the write says so
-		return
+// progress notes how much of span has left, and returns the time; when all has, the end of the write does.
+func (s *session) progress(span *carry.Span[entry], n int) (now int64) {
+	if n == span.Size {
+		return 0
 	}
-	now := s.e.stamp()
+	now = s.e.stamp()
 	s.e.log.Lock()
 	s.passes(span, n, now)
 	s.e.log.Unlock()
+	return now
 }
 
 // passes notes that n bytes of span have left. If the oldest record in flight is among them now, ReadTimeout counts from now on; what leaves
@@ -269,26 +277,35 @@ func (s *session) passes(span *carry.Span[entry], n int, now int64) {
 	s.passed = n
 }
 
-// unpoke takes back a pulled write deadline; true when there was one.
-func (s *session) unpoke() bool {
+// poking is why the deadline of a write was pulled.
+type poking uint8
+
+const (
+	pokeNone poking = iota
+	pokeLate        // no byte for WriteTimeout: one that has accepted none since then is over
+	pokeLook        // to know how much has left
+)
+
+// unpoke takes back a pulled write deadline, and says why it was pulled.
+func (s *session) unpoke() poking {
 	if s.writeAt.Swap(0) >= 0 {
-		return false
+		return pokeNone
 	}
 	s.poke.Lock()
 	defer s.poke.Unlock()
-	was := s.poke.on
-	if s.poke.on = false; was {
+	was := s.poke.why
+	if s.poke.why = pokeNone; was != pokeNone {
 		_ = s.conn.SetWriteDeadline(time.Time{})
 	}
 	return was
 }
 
 // pokeWrite pulls the write deadline of the piece that was started at the given time, if it is still being written.
-func (s *session) pokeWrite(at int64) {
+func (s *session) pokeWrite(at int64, why poking) {
 	s.poke.Lock()
 	defer s.poke.Unlock()
 	if s.writeAt.CompareAndSwap(at, -1) {
-		s.poke.on = true
+		s.poke.why = why
 		_ = s.conn.SetWriteDeadline(time.Unix(1, 0))
 	}
 }

@@ -79,7 +79,7 @@ func (c *Client) TrySubmit(cmd fdengine.Command, done fdengine.Completion) error
 }
 
 // SubmitBatch is Submit for several commands with the same completion, cheaper than one by one. It returns how many were queued; with an error
-// cmds[n] is the one it is about, and none behind it was queued. See fdengine.Engine.SubmitBatch.
+// cmds[n] is the one it is about, and none behind it was queued. Over several lanes they are submitted one by one. See fdengine.Engine.SubmitBatch.
 func (c *Client) SubmitBatch(ctx context.Context, cmds []fdengine.Command, done fdengine.Completion) (n int, err error) {
 	if c.lanes != nil {
 		return c.lanes.SubmitBatch(ctx, cmds, done)

@@ -35,7 +35,7 @@ func by(pkg string, tests ...string) Killer {
 
 // Table lists all mutants.
 func Table() []Mutant {
-	return slices.Concat(ofRecords(), ofStreams(), ofReplies(), ofSessions(), ofCallers(), ofConnections(), ofBindings(), ofSolo(), ofSockets(), ofTryWrite(), ofGroups(), ofParcels(), ofSpans(), ofTurns())
+	return slices.Concat(ofRecords(), ofStreams(), ofReplies(), ofSessions(), ofCallers(), ofConnections(), ofBindings(), ofSolo(), ofSockets(), ofTryWrite(), ofGroups(), ofParcels(), ofSpans(), ofWrites(), ofTurns())
 }
 
 // Apply returns src with the change of m made. It fails unless the old text occurs exactly once: then the code has

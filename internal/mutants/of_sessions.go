@@ -66,7 +66,7 @@ func ofSessions() []Mutant {
 		},
 		{
 			Name: "write-timeout-not-armed", File: sweeper,
-			Old: "\t\t\treturn nil, at\n", New: "\t\t\treturn nil, 0\n",
+			Old: "return nil, writeAt, pokeLate", New: "return nil, 0, pokeNone",
 			Breaks: "a peer that takes no bytes is waited for without end",
 			Kill:   []Killer{by("fdengine", "TestAWriteIsLateWhenNoByteIsAccepted")},
 		},
