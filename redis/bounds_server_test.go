@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -132,4 +133,24 @@ func TestConnectionsThatAreRecycledAndReleasedUnderLoadLoseAndDoubleNothing(t *t
 	require.Greater(t, st.Pool.Dials, uint64(1), "some were too old to be lent again")
 	require.Zero(t, st.Engine.Replays)
 	require.Zero(t, st.Engine.Cuts)
+}
+
+// A server that takes no request as long as this one closes each connection in the middle of it.
+//
+// Covers: E-46
+func TestARequestBeyondTheLimitOfTheServerEndsAndHoldsUpNobody(t *testing.T) {
+	s := testserver.StartRedis(t, testserver.RedisOptions{Args: []string{"--client-query-buffer-limit", "1mb"}})
+	c := connect(t, Options{Addr: s.Addr()})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	large := make(chan error, 1)
+	go func() { large <- c.Do(ctx, Build("SET").Arg("large").Arg(strings.Repeat("x", 48<<20))) }()
+	for i := range 20 {
+		require.NoError(t, c.Do(ctx, Build("SET").Arg("small").ArgInt(int64(i))))
+	}
+	err := <-large
+	require.ErrorIs(t, err, fdengine.ErrPoisoned)
+	require.Equal(t, carry.NotSent, fdengine.FateOf(err), "%v", err)
+	require.Equal(t, "19", s.Text("GET", "small"))
+	require.Empty(t, s.Text("GET", "large"))
 }
