@@ -1,5 +1,7 @@
 package carry
 
+import "math"
+
 // Death describes how a session ended, for Cut. The reader and the writer have been joined.
 type Death[T any] struct {
 	Now     int64
@@ -9,10 +11,13 @@ type Death[T any] struct {
 	Strict  bool    // everything published after a failed record fails as well
 	Alone   bool    // this session sent one record alone
 	Mute    bool    // it had no answer
+	Torn    int64   // how long after its start a record may go on dying in the middle, ns; see tornMost
 }
 
-// tornMost is how often a connection may die in the middle of a record, without any answer, before the record is taken for the
-// cause: what a server or something on the way refuses to take whole would else be begun for ever, and all others would wait behind it.
+// tornMost is how often a connection may die in the middle of a record, without any answer, before the record may be taken for the
+// cause; its budget, if that is larger. What a server or something on the way refuses to take whole would else be begun for ever, and all
+// others would wait behind it. But a server that starts, or something that hangs up for a while, tears large records as well, so
+// time has to pass too.
 const tornMost = 3
 
 // Cut decides every record in [acked, published) after the connection died, oldest first, and sets published back
@@ -31,7 +36,7 @@ const tornMost = 3
 //
 // A failure in a Stream breaks it: its later records, queued ones too, fail by the fate of their own maybe. f is
 // called under the lock for each record that ended and must only collect. Cut returns how many were kept that
-// had left, that is how many sends are repeated, and whether any record had left, or had begun to while there was no answer.
+// had left, that is how many sends are repeated, and whether any record had left.
 func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 	l.reading = false
 	l.lead.Store(0)
@@ -74,8 +79,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 		}
 		torn := !gone && d.Mute && end-int(r.size) < d.Written // one at most is
 		if torn {
-			r.torn = min(r.torn, tornMost) + 1
-			left = true
+			r.torn = min(r.torn, math.MaxUint16-1) + 1
 		}
 		why, fail := r.judge(d, gone, torn)
 		switch {
@@ -108,7 +112,7 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 // judge is rows 3 to 7 of the table in Cut, for a record that may wait for an answer.
 func (r *Record[T]) judge(d Death[T], gone, torn bool) (why Why, fail bool) {
 	switch {
-	case torn && d.Alone && r.torn > tornMost:
+	case torn && r.torn > max(tornMost, r.Budget) && d.Now-r.Start >= d.Torn:
 		return WhyPoisoned, true
 	case !gone:
 		return 0, false

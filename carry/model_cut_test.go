@@ -3,7 +3,7 @@ package carry
 import "slices"
 
 // cut is the table of DESIGN section 6 over the model.
-func (m *model) cut(now int64, strictOrder, alone, mute bool) (repeats int, left bool) {
+func (m *model) cut(now int64, strictOrder, alone, mute bool, patience int64) (repeats int, left bool) {
 	m.sweep()
 	flight := m.flight
 	m.flight = nil
@@ -38,7 +38,7 @@ func (m *model) cut(now int64, strictOrder, alone, mute bool) (repeats int, left
 			e.sends, e.maybe, left = e.sends+1, true, true
 		}
 		if torn {
-			e.torn, left = e.torn+1, true
+			e.torn++
 		}
 		at, orphan := brokeAt[e.s]
 		orphan = orphan && e.s != nil && e.id > at
@@ -46,7 +46,7 @@ func (m *model) cut(now int64, strictOrder, alone, mute bool) (repeats int, left
 		switch {
 		case orphan:
 			how = "broken"
-		case torn && alone && e.torn > 3:
+		case torn && e.torn > max(3, e.budget) && now-e.start >= patience:
 			how = "poisoned"
 		case gone && e.class == NoRetry:
 			how = "no-retry"

@@ -46,6 +46,7 @@ type entry struct {
 	flying, written  bool
 	begun            bool // some of it was written
 	torn             int
+	start            int64
 	breaks           int  // of its series, when it was submitted or came back
 	flew, back       bool // was published once; was away once
 	due              int64

@@ -47,7 +47,7 @@ func (w *world) expire() {
 
 func (w *world) cut() {
 	w.endChunk()
-	d := Death[int]{Now: w.now, Strict: w.t.n(8) == 0, Alone: w.t.n(6) == 0, Mute: w.t.n(2) == 0}
+	d := Death[int]{Now: w.now, Strict: w.t.n(8) == 0, Alone: w.t.n(6) == 0, Mute: w.t.n(2) == 0, Torn: int64(w.t.n(3))}
 	if w.writing {
 		exact := w.t.n(3) > 0
 		if !exact && w.wrote > 0 { // cannot tell: all of it counts
@@ -67,7 +67,7 @@ func (w *world) cut() {
 		}
 	}
 	repeats, left := w.l.Cut(d, w.collect)
-	wantRepeats, wantLeft := w.m.cut(w.now, d.Strict, d.Alone, d.Mute)
+	wantRepeats, wantLeft := w.m.cut(w.now, d.Strict, d.Alone, d.Mute, d.Torn)
 	if repeats != wantRepeats || left != wantLeft {
 		w.failf("the cut repeats %d and left is %v, want %d and %v", repeats, left, wantRepeats, wantLeft)
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	IdleRelease  time.Duration // Put a connection idle this long; default none, at least 30 s
 	MaxHold      time.Duration // Put a connection held this long, at a clean boundary; default none, at least 1 s
 
-	Budget       int           // re-sends that may have executed, per command; default 3, negative = none
+	Budget       int           // re-sends that may have executed, per command, and connections that may die in the middle of it (3 at least); default 3, negative = none
 	BackoffMin   time.Duration // full jitter between BackoffMin and BackoffMax; default 10 ms
 	BackoffMax   time.Duration // default 1 s
 	MaxOutage    time.Duration // a command's own wait without a usable connection; default 30 s, negative = for ever
@@ -55,7 +55,8 @@ const (
 	maxFrameLimit      = 2<<30 - 1
 	maxCommands        = 1 << 30
 	maxBytes           = 1 << 40
-	maxBudget          = 65534           // the sends of a record are counted in 16 bits, one more than its budget
+	maxBudget          = 65534 // the sends of a record are counted in 16 bits, one more than its budget
+	defaultOutage      = 30 * time.Second
 	drainBound         = 5 * time.Second // of a retire or handoff without ReadTimeout
 )
 
@@ -90,7 +91,7 @@ func (o Options) withDefaults() Options {
 	span(&o.PingEvery, 30*time.Second)
 	span(&o.IdleRelease, 0)
 	span(&o.MaxHold, 0)
-	span(&o.MaxOutage, 30*time.Second)
+	span(&o.MaxOutage, defaultOutage)
 	span(&o.BackoffMin, 10*time.Millisecond)
 	span(&o.BackoffMax, time.Second)
 	return o

@@ -216,6 +216,10 @@ func (e *Engine) end(s *session, why reason) {
 		e.put(s.conn)
 	}
 
+	patience := e.opt.MaxOutage
+	if patience <= 0 {
+		patience = defaultOutage // those behind it wait
+	}
 	var ends []carry.End[entry]
 	l.Lock()
 	now := e.stamp()
@@ -223,7 +227,7 @@ func (e *Engine) end(s *session, why reason) {
 		s.written, s.assumed = s.span.Size, true
 	}
 	repeats, left := l.Cut(carry.Death[entry]{Now: now, Last: s.span, Written: s.written, Assumed: s.assumed, Strict: e.opt.StrictOrder,
-		Alone: s.alone, Mute: why == reasonCut && s.answers == 0}, e.collect(&ends))
+		Alone: s.alone, Mute: why == reasonCut && s.answers == 0, Torn: int64(patience)}, e.collect(&ends))
 	if why == reasonCut {
 		e.alone = s.answers == 0 && (left || e.alone)
 	}

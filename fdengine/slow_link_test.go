@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,4 +190,56 @@ func TestAReplyIsDueThoughTheWriteBehindItIsStuck(t *testing.T) {
 			})
 		}
 	}
+}
+
+// pulled counts how often its write deadline is set, and may refuse that.
+type pulled struct {
+	net.Conn
+	times *atomic.Int32
+	fail  error
+}
+
+func (*pulled) ExactWrite() bool { return true }
+
+func (c *pulled) SetWriteDeadline(at time.Time) error {
+	if !at.IsZero() {
+		c.times.Add(1)
+	}
+	if c.fail != nil {
+		return c.fail
+	}
+	return c.Conn.SetWriteDeadline(at)
+}
+
+// Covers: E-16
+func TestAStuckWriteIsAskedFourTimesInEachReadTimeout(t *testing.T) {
+	var times atomic.Int32
+	s := setup{
+		Engine: fdengine.Options{ReadTimeout: 400 * time.Millisecond, WriteTimeout: -1}, OnDial: takes30000,
+		Wrap: func(c net.Conn) net.Conn { return &pulled{Conn: c, times: &times} },
+	}
+	bubble(t, s, func(t *testing.T, r *rig) {
+		o := &outcomes{}
+		submitAll(t, r, o, &scripted.Cmd{Token: "c", Args: []string{strings.Repeat("x", 100_000)}})
+		pass(10 * 400 * time.Millisecond)
+		require.InDelta(t, 40, times.Load(), 6)
+		require.Zero(t, o.count(), "it has not left, and no write is ever late")
+		require.NoError(t, r.Close())
+	})
+}
+
+// A connection whose writes cannot be timed is given up when one is late.
+//
+// Covers: E-16, P1
+func TestAWriteWhoseDeadlineCannotBeSetIsLateAllTheSame(t *testing.T) {
+	var times atomic.Int32
+	s := setup{
+		Engine: fdengine.Options{ReadTimeout: 400 * time.Millisecond, WriteTimeout: time.Second, MaxOutage: 3 * time.Second}, OnDial: takes30000,
+		Wrap: func(c net.Conn) net.Conn { return &pulled{Conn: c, times: &times, fail: errors.New("no deadlines")} },
+	}
+	bubble(t, s, func(t *testing.T, r *rig) {
+		var err error
+		within(t, 30*time.Second, func() { err = r.Do(bg, &scripted.Cmd{Token: "c", Args: []string{strings.Repeat("x", 100_000)}}) })
+		failsAs(t, err, carry.NotSent, fdengine.ErrPoisoned)
+	})
 }

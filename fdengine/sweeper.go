@@ -200,7 +200,7 @@ func (s *session) late(now int64) (cut error, poke int64, why poking) {
 	if wt := int64(e.opt.WriteTimeout); wt > 0 && now-writeAt > wt {
 		return nil, writeAt, pokeLate
 	}
-	if leaving && now-max(writeAt, s.lookedAt) > rt/lookParts && s.conn.ExactWrite() {
+	if leaving && now-max(writeAt, s.lookedAt) >= rt/lookParts && s.conn.ExactWrite() {
 		s.lookedAt = now
 		return nil, writeAt, pokeLook
 	}

@@ -163,8 +163,10 @@ func (s *session) sendTurn(span carry.Span[entry]) {
 		}
 	}
 	if err == nil && n < span.Size && !s.cutFlag.Load() {
+		now := e.stamp()
 		l.Lock()
 		s.rest, s.written = true, n
+		s.passes(&span, n, now)
 		e.count.Writes++
 		e.unpark()
 		l.Unlock()

@@ -208,3 +208,37 @@ func TestBatchesAndCallersWhoLeaveInAStormStrandNobody(t *testing.T) {
 		require.Equal(t, 1, r.server.Conns())
 	})
 }
+
+// What the reader has written has left: its reply is due, though nothing of the rest is taken any more.
+//
+// Covers: E-16
+func TestAReplyIsDueThoughNothingIsTakenBehindTheReadersWrite(t *testing.T) {
+	const due = 400 * time.Millisecond
+	for _, wt := range []time.Duration{-1, time.Second, 10 * time.Second} {
+		turnBubble(t, setup{Engine: fdengine.Options{ReadTimeout: due, WriteTimeout: wt}}, func(t *testing.T, r *rig, l *turns) {
+			cs := echoes("c", 6, carry.NoRetry)
+			var first time.Duration
+			var start time.Time
+			o := &outcomes{then: func(cmd fdengine.Command, _ error) {
+				if cmd == cs[0] {
+					first = time.Since(start)
+				}
+			}}
+			release, answered := r.chained()
+			r.server.FreezeReads(true)
+			submitAll(r.t, r, o, cs...)
+			l.take()
+			l.takes = bytesOf(cs[:3]...)
+			r.conn(0).Out().SetBuffer(l.takes)
+			r.conn(0).Out().Freeze()
+			release()
+			answered()
+			synctest.Wait()
+			start = time.Now()
+			require.Equal(t, []writing{{true, l.takes, bytesOf(cs...)}}, l.take())
+			pass(time.Minute)
+			require.GreaterOrEqual(t, first, due, "WriteTimeout %v", wt)
+			require.Less(t, first, due+due/4, "WriteTimeout %v", wt)
+		})
+	}
+}

@@ -302,10 +302,23 @@ func (s *session) unpoke() poking {
 
 // pokeWrite pulls the write deadline of the piece that was started at the given time, if it is still being written.
 func (s *session) pokeWrite(at int64, why poking) {
+	if !s.pull(at, why) && why == pokeLate {
+		s.cut(errWriteTimeout)
+	}
+}
+
+// pull is false when the connection has no deadline to pull; then the piece is as it was.
+func (s *session) pull(at int64, why poking) bool {
 	s.poke.Lock()
 	defer s.poke.Unlock()
-	if s.writeAt.CompareAndSwap(at, -1) {
-		s.poke.why = why
-		_ = s.conn.SetWriteDeadline(time.Unix(1, 0))
+	if !s.writeAt.CompareAndSwap(at, -1) {
+		return true // it is over
 	}
+	s.poke.why = why
+	if s.conn.SetWriteDeadline(time.Unix(1, 0)) == nil {
+		return true
+	}
+	s.poke.why = pokeNone
+	s.writeAt.CompareAndSwap(-1, at)
+	return false
 }

@@ -55,6 +55,11 @@ func (p *Pool) connect(a *attempt) error {
 	if err := setSocketOptions(raw, p.opts.KeepAlive, p.opts.UserTimeout); err != nil {
 		return err
 	}
+	if stream != raw || p.opts.TLS != nil {
+		if err := keepUnsentShort(raw); err != nil {
+			return err
+		}
+	}
 	return raw.SetDeadline(a.deadline)
 }
 
@@ -109,6 +114,18 @@ func setSocketOptions(raw net.Conn, keepAlive, userTimeout time.Duration) error 
 		return nil
 	}
 	return setUserTimeout(tcp, userTimeout)
+}
+
+// unsentMost is how many bytes a socket under TLS takes that it cannot send yet.
+const unsentMost = 32 << 10
+
+// keepUnsentShort bounds what waits in a TCP socket to be sent. Else the kernel wakes a writer when a third of its buffer is free: over a
+// slow link a Write moves by nearly a megabyte at a time, and who sees it through TLS takes it for dead in between.
+func keepUnsentShort(raw net.Conn) error {
+	if tcp, ok := raw.(*net.TCPConn); ok {
+		return setUnsent(tcp, unsentMost)
+	}
+	return nil
 }
 
 // keepAliveConfig probes first after idle and gives up after three more probes, a third of idle apart.

@@ -9,13 +9,20 @@ import (
 
 // setUserTimeout sets TCP_USER_TIMEOUT (RFC 5482): how long sent data may stay unacknowledged.
 func setUserTimeout(c *net.TCPConn, d time.Duration) error {
+	return setTCP(c, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+}
+
+// setUnsent sets TCP_NOTSENT_LOWAT (tcp(7)): the socket is writable while fewer bytes than that, of what it has, have not been sent.
+func setUnsent(c *net.TCPConn, n int) error { return setTCP(c, unix.TCP_NOTSENT_LOWAT, n) }
+
+func setTCP(c *net.TCPConn, option, value int) error {
 	rc, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var set error
 	err = rc.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, option, value)
 	})
 	if err != nil {
 		return err

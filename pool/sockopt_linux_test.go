@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"syscall"
 	"testing"
@@ -51,6 +52,36 @@ func TestKeepAliveAndUserTimeoutReachTheSocket(t *testing.T) {
 				require.Equal(t, tc.idle, sockopt(t, c.Conn, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE))
 				require.Equal(t, tc.interval, sockopt(t, c.Conn, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL))
 			}
+		})
+	}
+}
+
+// Only what hides the socket from the engine needs it, however it was dialed.
+func TestASocketUnderTLSHoldsLittleThatIsNotSent(t *testing.T) {
+	cert, roots := certificate(t)
+	addr := listen(t, func(c net.Conn) { echo(tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})) })
+	cfg := &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
+	own := func(ctx context.Context, n, a string) (net.Conn, error) {
+		return (&tls.Dialer{Config: cfg}).DialContext(ctx, n, a)
+	}
+	plain := listen(t, drain)
+	for name, tc := range map[string]struct {
+		o      pool.Options
+		unsent int
+	}{
+		"TLS":            {pool.Options{Addr: addr, TLS: cfg}, 32 << 10},
+		"TLS of its own": {pool.Options{Addr: addr, DialFunc: own}, 32 << 10},
+		"plain":          {pool.Options{Addr: plain}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, tc.o)
+			c := lease(t, p)
+			defer p.Put(c)
+			raw := c.Conn
+			if s, is := raw.(*tls.Conn); is {
+				raw = s.NetConn()
+			}
+			require.Equal(t, tc.unsent, sockopt(t, raw, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT))
 		})
 	}
 }

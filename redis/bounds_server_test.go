@@ -140,7 +140,7 @@ func TestConnectionsThatAreRecycledAndReleasedUnderLoadLoseAndDoubleNothing(t *t
 // Covers: E-46
 func TestARequestBeyondTheLimitOfTheServerEndsAndHoldsUpNobody(t *testing.T) {
 	s := testserver.StartRedis(t, testserver.RedisOptions{Args: []string{"--client-query-buffer-limit", "1mb"}})
-	c := connect(t, Options{Addr: s.Addr()})
+	c := connect(t, Options{Addr: s.Addr(), Engine: fdengine.Options{MaxOutage: 2 * time.Second}})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	large := make(chan error, 1)

@@ -8,7 +8,7 @@ func ofWrites() []Mutant {
 	return []Mutant{
 		{
 			Name: "torn-for-ever", File: cut,
-			Old: "case torn && d.Alone && r.torn > tornMost:", New: "case false:",
+			Old: "case torn && r.torn > max(tornMost, r.Budget) && d.Now-r.Start >= d.Torn:", New: "case false:",
 			Breaks: "a request that no server takes whole is begun for ever, with all others behind it",
 			Kill:   []Killer{by("fdengine", never)},
 		},
@@ -19,9 +19,27 @@ func ofWrites() []Mutant {
 			Kill:   []Killer{by("carry", "TestRandomProgramsEndAsTheModelSays"), by("fdengine", never)},
 		},
 		{
-			Name: "torn-not-alone", File: cut,
-			Old: "\t\t\tr.torn = min(r.torn, tornMost) + 1\n\t\t\tleft = true\n", New: "\t\t\tr.torn = min(r.torn, tornMost) + 1\n",
-			Breaks: "what a connection dies in the middle of is not sent alone",
+			Name: "torn-in-no-time", File: cut,
+			Old: " && d.Now-r.Start >= d.Torn", New: "",
+			Breaks: "large requests fail while a server starts",
+			Kill:   []Killer{by("fdengine", never), by("fdengine", "TestARequestThatWasTornOftenArrivesWhenItCan")},
+		},
+		{
+			Name: "torn-beyond-its-budget", File: cut,
+			Old: "r.torn > max(tornMost, r.Budget)", New: "r.torn > tornMost",
+			Breaks: "large requests do not get the tries that were set",
+			Kill:   []Killer{by("fdengine", never)},
+		},
+		{
+			Name: "torn-once-in-a-long-outage", File: cut,
+			Old: "r.torn > max(tornMost, r.Budget) && d.Now", New: "d.Now",
+			Breaks: "the first tear of a request that has waited long ends it",
+			Kill:   []Killer{by("fdengine", never)},
+		},
+		{
+			Name: "outage-without-end-tears-without-end", File: "fdengine/run.go",
+			Old: "\t\tpatience = defaultOutage", New: "\t\tpatience = 1 << 62",
+			Breaks: "where no outage is too long, a request that no server takes whole is begun for ever",
 			Kill:   []Killer{by("fdengine", never)},
 		},
 		{
@@ -32,9 +50,33 @@ func ofWrites() []Mutant {
 		},
 		{
 			Name: "look-at-what-cannot-tell", File: "fdengine/sweeper.go",
-			Old: "> rt/lookParts && s.conn.ExactWrite()", New: "> rt/lookParts",
+			Old: ">= rt/lookParts && s.conn.ExactWrite()", New: ">= rt/lookParts",
 			Breaks: "a look ends a connection that cannot tell how far it has come",
 			Kill:   []Killer{by("fdengine", slow)},
+		},
+		{
+			Name: "look-at-each-tick", File: "fdengine/sweeper.go",
+			Old: "now-max(writeAt, s.lookedAt) >= rt/lookParts", New: "now-writeAt >= rt/lookParts",
+			Breaks: "a stuck write is asked 200 times a second",
+			Kill:   []Killer{by("fdengine", "TestAStuckWriteIsAskedFourTimesInEachReadTimeout")},
+		},
+		{
+			Name: "turn-has-not-left", File: "fdengine/turn.go",
+			Old: "\t\ts.passes(&span, n, now)\n", New: "\t\t_ = now\n",
+			Breaks: "what the reader wrote has no reply due while the rest is stuck",
+			Kill:   []Killer{by("fdengine", "TestAReplyIsDueThoughNothingIsTakenBehindTheReadersWrite")},
+		},
+		{
+			Name: "write-without-deadline-never-late", File: writer,
+			Old: "if !s.pull(at, why) && why == pokeLate {", New: "if !s.pull(at, why) && why == pokeNone {",
+			Breaks: "a connection that cannot set deadlines is waited for without end",
+			Kill:   []Killer{by("fdengine", "TestAWriteWhoseDeadlineCannotBeSetIsLateAllTheSame")},
+		},
+		{
+			Name: "much-unsent-under-tls", File: "pool/establish.go",
+			Old: "if stream != raw || p.opts.TLS != nil {", New: "if stream != raw && p.opts.TLS != nil {",
+			Breaks: "a slow TLS link is taken for a dead one",
+			Kill:   []Killer{by("pool", "TestASocketUnderTLSHoldsLittleThatIsNotSent")},
 		},
 		{
 			Name: "look-never", File: "fdengine/sweeper.go",
