@@ -186,7 +186,8 @@ func TestAReplyIsDueThoughTheWriteBehindItIsStuck(t *testing.T) {
 				require.NoError(t, err)
 				pass(5 * time.Second)
 				require.GreaterOrEqual(t, first, due, "%d bytes, %v", size, wt)
-				require.Less(t, first, due+due/2, "%d bytes, %v", size, wt)
+				// A quarter until it is known to have left, and twice a tick of the sweeper, an eighth when nothing moves.
+				require.LessOrEqual(t, first, due+due/4+2*due/8, "%d bytes, %v", size, wt)
 			})
 		}
 	}
