@@ -1,7 +1,5 @@
 package carry
 
-import "math"
-
 // Death describes how a session ended, for Cut. The reader and the writer have been joined.
 type Death[T any] struct {
 	Now     int64
@@ -11,7 +9,7 @@ type Death[T any] struct {
 	Strict  bool    // everything published after a failed record fails as well
 	Alone   bool    // this session sent one record alone
 	Mute    bool    // it had no answer
-	Torn    int64   // how long after its start a record may go on dying in the middle, ns; see tornMost
+	Torn    int64   // how long connections may die in the middle of a record, ns; see tornMost
 }
 
 // tornMost is how often a connection may die in the middle of a record, without any answer, before the record may be taken for the
@@ -19,6 +17,22 @@ type Death[T any] struct {
 // others would wait behind it. But a server that starts, or something that hangs up for a while, tears large records as well, so
 // time has to pass too.
 const tornMost = 3
+
+// tears counts the deaths in the middle of one record.
+type tears struct {
+	seq   uint64 // of the record
+	n     int
+	since int64 // the first one
+}
+
+// count notes one more, and says whether it is one too many.
+func (t *tears) count(seq uint64, budget int, now, most int64) bool {
+	if t.seq != seq {
+		*t = tears{seq: seq, since: now}
+	}
+	t.n++
+	return t.n > max(tornMost, budget) && now-t.since >= most
+}
 
 // Cut decides every record in [acked, published) after the connection died, oldest first, and sets published back
 // to acked: what is kept is rewritten in place on the next connection, before anything unsent. A record left when
@@ -77,11 +91,12 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 			r.maybe = true
 			left = true
 		}
-		torn := !gone && d.Mute && end-int(r.size) < d.Written // one at most is
-		if torn {
-			r.torn = min(r.torn, math.MaxUint16-1) + 1
+		why, fail := r.judge(d, gone)
+		if !gone && d.Mute && end-int(r.size) < d.Written { // one at most is
+			why, fail = WhyPoisoned, l.torn.count(r.seq, int(r.Budget), d.Now, d.Torn)
+		} else if gone && r.seq == l.torn.seq {
+			l.torn = tears{} // this time it was taken whole
 		}
-		why, fail := r.judge(d, gone, torn)
 		switch {
 		case r.orphaned():
 			why, fail = WhyBroken, true
@@ -110,10 +125,8 @@ func (l *Log[T]) Cut(d Death[T], f func(End[T])) (repeats int, left bool) {
 }
 
 // judge is rows 3 to 7 of the table in Cut, for a record that may wait for an answer.
-func (r *Record[T]) judge(d Death[T], gone, torn bool) (why Why, fail bool) {
+func (r *Record[T]) judge(d Death[T], gone bool) (why Why, fail bool) {
 	switch {
-	case torn && r.torn > max(tornMost, r.Budget) && d.Now-r.Start >= d.Torn:
-		return WhyPoisoned, true
 	case !gone:
 		return 0, false
 	case r.Class == NoRetry:

@@ -30,6 +30,7 @@ type Log[T any] struct {
 	tail *block[T]
 	busy *block[T] // block the writer is writing from; not recycled meanwhile
 
+	torn     tears
 	seq      uint64
 	cmds     int // records from acked to end, ghosts and tombstones included, and those away in waiting
 	bytes    int

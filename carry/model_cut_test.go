@@ -37,8 +37,14 @@ func (m *model) cut(now int64, strictOrder, alone, mute bool, patience int64) (r
 		if gone {
 			e.sends, e.maybe, left = e.sends+1, true, true
 		}
-		if torn {
-			e.torn++
+		tears := &m.torn
+		switch {
+		case torn && tears.e != e:
+			tears.e, tears.n, tears.since = e, 1, now
+		case torn:
+			tears.n++
+		case gone && tears.e == e:
+			tears.e = nil
 		}
 		at, orphan := brokeAt[e.s]
 		orphan = orphan && e.s != nil && e.id > at
@@ -46,7 +52,7 @@ func (m *model) cut(now int64, strictOrder, alone, mute bool, patience int64) (r
 		switch {
 		case orphan:
 			how = "broken"
-		case torn && e.torn > max(3, e.budget) && now-e.start >= patience:
+		case torn && tears.n > max(3, e.budget) && now-tears.since >= patience:
 			how = "poisoned"
 		case gone && e.class == NoRetry:
 			how = "no-retry"

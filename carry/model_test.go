@@ -45,8 +45,6 @@ type entry struct {
 	left             bool // its caller withdrew
 	flying, written  bool
 	begun            bool // some of it was written
-	torn             int
-	start            int64
 	breaks           int  // of its series, when it was submitted or came back
 	flew, back       bool // was published once; was away once
 	due              int64
@@ -61,6 +59,11 @@ type model struct {
 	series  []*series
 	out     map[int]outcome
 	dirty   bool
+	torn    struct {
+		e     *entry
+		n     int
+		since int64
+	}
 }
 
 // finish records the one outcome of e.
@@ -289,6 +292,9 @@ func (m *model) unhold(s *series) {
 }
 
 func (m *model) comeBack(e *entry) {
+	if m.torn.e == e {
+		m.torn.e = nil // it is another record now
+	}
 	if e.live {
 		e.back = true
 		if e.s != nil {

@@ -53,7 +53,6 @@ type Record[T any] struct {
 	prefix   uint16 // leading bytes that belong to one redirect only
 	hops     uint8  // redirects so far
 	prefixed uint8  // frames of prefix
-	torn     uint16 // deaths in the middle of it, without any answer
 	Class    Class
 	Opaque   bool // a refusal proves nothing
 	Judge    bool // the command brings its own verdict

@@ -146,7 +146,7 @@ func (w *world) submit() {
 		frames = 3
 	}
 	for range count {
-		e := &entry{id: len(w.all) + 1, class: class, budget: budget, frames: frames, start: w.now}
+		e := &entry{id: len(w.all) + 1, class: class, budget: budget, frames: frames}
 		if by == 0 {
 			e.by = w.now + int64(w.t.n(20))
 		}

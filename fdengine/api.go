@@ -39,7 +39,7 @@ const NoReply = -1
 type Spec struct {
 	Class   carry.Class   // NoRetry (zero) or Replay
 	Budget  int           // re-sends that may have executed; 0 = Options.Budget, negative = none
-	Frames  int           // reply frames on the wire: 0 = one, NoReply = none, n = n frames (at most 65,535)
+	Frames  int           // reply frames on the wire: 0 = one, NoReply = none, n = n frames (at most 65,535); what it asks for must have no effect before its last byte arrived
 	Skip    int           // leading frames that are not for DecodeReply (ASKING, use); less than Frames
 	Route   uint64        // slot or key hash; opaque to the engine, kept for re-routing
 	Block   time.Duration // how long the server may hold the reply on purpose (BLPOP, reserve): added to ReadTimeout; negative = for ever

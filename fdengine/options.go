@@ -32,7 +32,7 @@ type Options struct {
 	Budget       int           // re-sends that may have executed, per command, and connections that may die in the middle of it (3 at least); default 3, negative = none
 	BackoffMin   time.Duration // full jitter between BackoffMin and BackoffMax; default 10 ms
 	BackoffMax   time.Duration // default 1 s
-	MaxOutage    time.Duration // a command's own wait without a usable connection; default 30 s, negative = for ever
+	MaxOutage    time.Duration // a command's own wait without a usable connection, and how long connections may die in the middle of one; default 30 s, negative = for ever (of the latter: 30 s)
 	MaxRequest   int           // bytes of one encoded request; default 512 MiB
 	MaxReply     int           // bytes of one reply frame; default 512 MiB
 	MaxRefusals  int           // sends of one command answered by RetryHere; default 32, negative = none

@@ -106,3 +106,42 @@ func TestShutdownEndsThoughARequestNeverLeavesWhole(t *testing.T) {
 		failsAs(t, <-big, carry.NotSent, fdengine.ErrPoisoned)
 	})
 }
+
+// How long it had waited before does not count.
+//
+// Covers: E-46
+func TestARequestThatWaitedLongIsNotEndedByAMomentOfTears(t *testing.T) {
+	dial := func(n int, c, s *memnet.Conn) error {
+		if n <= 8 {
+			return takes30000(n, c, s)
+		}
+		return nil
+	}
+	bubble(t, setup{Server: script{"slow": always(scripted.Delay(6 * time.Second))}.options(), Engine: fdengine.Options{
+		Window: 1, WriteTimeout: 20 * time.Millisecond, ReadTimeout: 20 * time.Second, MaxOutage: 5 * time.Second, BackoffMax: 10 * time.Millisecond,
+	}, OnDial: dial}, func(t *testing.T, r *rig) {
+		slow := r.later(bg, scripted.Echo("slow"))
+		pass(10 * time.Millisecond)
+		require.NoError(t, r.Do(bg, &scripted.Cmd{Token: "big", Args: []string{strings.Repeat("x", 100_000)}}))
+		require.NoError(t, <-slow)
+		require.Equal(t, uint64(8), r.Stats().Cuts)
+	})
+}
+
+// Covers: E-46
+func TestARequestThatWasTakenWholeOnceIsNotToBlame(t *testing.T) {
+	dial := func(n int, c, s *memnet.Conn) error {
+		if n <= 4 || n == 6 {
+			return takes30000(n, c, s)
+		}
+		return nil
+	}
+	bubble(t, setup{Server: script{"big": first(1, scripted.Delay(time.Hour))}.options(), Engine: fdengine.Options{
+		WriteTimeout: 50 * time.Millisecond, ReadTimeout: 6 * time.Second, MaxOutage: 5 * time.Second, BackoffMax: 10 * time.Millisecond,
+	}, OnDial: dial}, func(t *testing.T, r *rig) {
+		big := &scripted.Cmd{Token: "big", Args: []string{strings.Repeat("x", 100_000)}}
+		big.Traits.Class = carry.Replay
+		require.NoError(t, r.Do(bg, big))
+		require.Equal(t, 7, r.server.Conns())
+	})
+}

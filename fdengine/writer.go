@@ -319,6 +319,5 @@ func (s *session) pull(at int64, why poking) bool {
 		return true
 	}
 	s.poke.why = pokeNone
-	s.writeAt.CompareAndSwap(-1, at)
-	return false
+	return !s.writeAt.CompareAndSwap(-1, at)
 }

@@ -8,32 +8,38 @@ func ofWrites() []Mutant {
 	return []Mutant{
 		{
 			Name: "torn-for-ever", File: cut,
-			Old: "case torn && r.torn > max(tornMost, r.Budget) && d.Now-r.Start >= d.Torn:", New: "case false:",
+			Old: "return t.n > max(tornMost, budget) && now-t.since >= most", New: "return false",
 			Breaks: "a request that no server takes whole is begun for ever, with all others behind it",
 			Kill:   []Killer{by("fdengine", never)},
 		},
 		{
 			Name: "torn-behind-an-answer", File: cut,
-			Old: "torn := !gone && d.Mute &&", New: "torn := !gone &&",
+			Old: "if !gone && d.Mute &&", New: "if !gone &&",
 			Breaks: "a request is blamed for connections that die after other answers",
 			Kill:   []Killer{by("carry", "TestRandomProgramsEndAsTheModelSays"), by("fdengine", never)},
 		},
 		{
 			Name: "torn-in-no-time", File: cut,
-			Old: " && d.Now-r.Start >= d.Torn", New: "",
+			Old: " && now-t.since >= most", New: "",
 			Breaks: "large requests fail while a server starts",
 			Kill:   []Killer{by("fdengine", never), by("fdengine", "TestARequestThatWasTornOftenArrivesWhenItCan")},
 		},
 		{
+			Name: "torn-once-taken-counts", File: cut,
+			Old: "\t\t\tl.torn = tears{} // this", New: "\t\t\t_ = tears{} // this",
+			Breaks: "a request that a server has taken whole is blamed for what was before",
+			Kill:   []Killer{by("carry", "TestRandomProgramsEndAsTheModelSays"), by("fdengine", "TestARequestThatWasTakenWholeOnceIsNotToBlame")},
+		},
+		{
 			Name: "torn-beyond-its-budget", File: cut,
-			Old: "r.torn > max(tornMost, r.Budget)", New: "r.torn > tornMost",
+			Old: "t.n > max(tornMost, budget)", New: "t.n > tornMost",
 			Breaks: "large requests do not get the tries that were set",
 			Kill:   []Killer{by("fdengine", never)},
 		},
 		{
-			Name: "torn-once-in-a-long-outage", File: cut,
-			Old: "r.torn > max(tornMost, r.Budget) && d.Now", New: "d.Now",
-			Breaks: "the first tear of a request that has waited long ends it",
+			Name: "torn-once-in-no-outage", File: cut,
+			Old: "t.n > max(tornMost, budget) && now", New: "now",
+			Breaks: "the first tear of a request ends it where outages may be short",
 			Kill:   []Killer{by("fdengine", never)},
 		},
 		{
