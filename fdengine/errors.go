@@ -13,8 +13,8 @@ var (
 	ErrQueueFull     = errors.New("queue full")                                    // TrySubmit found no room; NotSent
 	ErrNotSent       = errors.New("not sent: the server cannot have run it")       // matches every error of that fate
 	ErrMaybeExecuted = errors.New("maybe executed: the server may have run it")    // matches every error of that fate
-	ErrBudget        = errors.New("retry budget spent")                            // MaybeExecuted
-	ErrPoisoned      = errors.New("connection died each time this went out alone") // or in the middle of it; also ErrBudget
+	ErrBudget        = errors.New("retry budget spent")                            // MaybeExecuted, but see ErrPoisoned
+	ErrPoisoned      = errors.New("connection died each time this went out alone") // or in the middle of it, then NotSent unless an earlier send left; also ErrBudget
 	ErrUnavailable   = errors.New("no usable connection")
 	ErrStreamBroken  = errors.New("stream broken by an earlier failure")
 	ErrTooLarge      = errors.New("too large") // a request (NotSent) or a reply (Answered) over its limit

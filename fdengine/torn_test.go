@@ -21,8 +21,8 @@ func takes30000(_ int, c, _ *memnet.Conn) error {
 	return nil
 }
 
-// What no server takes whole ends when it is MaxOutage old and more connections than its budget have died of it without any answer, and those
-// behind it go on.
+// What no server takes whole ends when more connections than its budget have died of it without any answer, and MaxOutage has passed since
+// the first one; those behind it go on.
 //
 // Covers: E-46, E-1
 func TestARequestThatNeverLeavesWholeEndsAndHoldsUpNobody(t *testing.T) {
